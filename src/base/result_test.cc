@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 
