@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <vector>
 
@@ -21,7 +22,7 @@ void ReplayMutations(std::vector<std::uint8_t> seed) {
   const std::size_t step = std::max<std::size_t>(1, seed.size() / kStepsMax);
   for (std::size_t i = 0; i < seed.size(); i += step) {
     LLVMFuzzerTestOneInput(seed.data(), i);
-    for (const std::uint8_t flip : {0x01, 0x80, 0xff}) {
+    for (const std::uint8_t flip : std::initializer_list<std::uint8_t>{0x01, 0x80, 0xff}) {
       seed[i] ^= flip;
       LLVMFuzzerTestOneInput(seed.data(), seed.size());
       seed[i] ^= flip;
