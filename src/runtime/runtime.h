@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runtime: one isolation level that can hold sandboxes. One interface for all levels; the suite in
+// runtime/conformance_test.h runs against each, and no level knows another.
+//
+// A sandbox runs by itself: a Runtime object only holds a connection to it. When the server dies
+// the sandbox goes on until its lease ends, and the next server finds it by List and Attach.
+//
+// All calls belong to the loop's thread. What a sandbox says is untrusted.
+#ifndef SOMA_RUNTIME_RUNTIME_H_
+#define SOMA_RUNTIME_RUNTIME_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aio/task.h"
+#include "base/result.h"
+#include "sys/fd.h"
+
+namespace soma::runtime {
+
+struct Limits {
+  std::uint64_t memory_bytes_max = std::uint64_t{512} << 20;
+  std::uint32_t cpu_percent_max = 200;  // 100 is one CPU
+  std::uint32_t processes_max = 512;
+  std::uint64_t disk_bytes_max = std::uint64_t{1} << 30;
+  std::uint64_t inodes_max = 200'000;
+};
+
+enum class Profile : std::uint8_t { kStrict, kRooted };
+
+struct StartRequest {
+  std::string sandbox_id;  // [a-z0-9]{1,32}; unique among living sandboxes
+  std::string template_id;
+  Profile profile = Profile::kRooted;
+  Limits limits;
+  // The sandbox is killed when its lease ends, even if no server lives then.
+  std::chrono::seconds lease{60};
+};
+
+// How a sandbox ended.
+struct Death {
+  std::string reason;  // "killed", "lease ended", "pid 1 exited with 1", …: for people
+};
+
+struct Stats {
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t cpu_microseconds = 0;
+  std::uint32_t processes = 0;
+  std::uint64_t disk_bytes = 0;
+};
+
+struct Capabilities {
+  bool freeze = false;
+  bool snapshot = false;
+  // The wire may lose and replay bytes when it is opened again (virtio-serial).
+  bool wire_is_lossy = false;
+  // What this machine lacks for the full promise of the level, in words ("no inode quota").
+  std::vector<std::string> lacks;
+};
+
+class SandboxHandle {
+ public:
+  virtual ~SandboxHandle() = default;  // lets go; the sandbox lives on
+
+  // The host's end of the wire, connected, non-blocking. Once; a second call is
+  // kFailedPrecondition.
+  virtual Result<Fd> TakeWire() = 0;
+  // Ends when the sandbox is gone; kDeadlineExceeded when it still lives after `timeout`.
+  virtual aio::Task<Death> WaitDeath(std::chrono::nanoseconds timeout) = 0;
+  // The lease ends this long from now. Shortening is allowed.
+  virtual aio::Task<void> RenewLease(std::chrono::seconds from_now) = 0;
+  virtual aio::Task<void> Freeze() = 0;
+  virtual aio::Task<void> Thaw() = 0;
+  // `name` becomes usable as a template id. kUnimplemented where Capabilities says so.
+  virtual aio::Task<void> Snapshot(std::string name) = 0;
+  // Kills everything inside and returns when it is gone and cleaned up. Idempotent.
+  virtual aio::Task<void> Stop() = 0;
+  virtual aio::Task<Stats> GetStats() = 0;
+};
+
+class Runtime {
+ public:
+  virtual ~Runtime() = default;
+  // "container", "emulated", …
+  virtual std::string_view level() const = 0;
+  virtual Capabilities capabilities() const = 0;
+  // Returns when pid 1 inside runs and the wire is connected. kNotFound: no such template;
+  // kAlreadyExists; kResourceExhausted; kUnavailable: nobody there to start it.
+  virtual aio::Task<std::unique_ptr<SandboxHandle>> Start(StartRequest request) = 0;
+  // Ids of the living sandboxes of this level, also those that another server started.
+  virtual aio::Task<std::vector<std::string>> List() = 0;
+  // Takes over a living sandbox; whoever held its wire before loses it.
+  virtual aio::Task<std::unique_ptr<SandboxHandle>> Attach(std::string sandbox_id) = 0;
+};
+
+}  // namespace soma::runtime
+
+#endif  // SOMA_RUNTIME_RUNTIME_H_
