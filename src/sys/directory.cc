@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "sys/fd.h"
+
+namespace soma::sys {
+namespace {
+
+constexpr unsigned kBeneath = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+// Deeper trees than this are refused rather than walked with one descriptor a level.
+constexpr int kDepthMax = 512;
+
+Error Failed(std::string_view call, std::string_view path) {
+  return Error::FromErrno(errno, StrCat(call, " ", EscapeForTerminal(path)));
+}
+
+// The directory that holds the last component of `path`, opened beneath.
+Result<Fd> OpenParent(int directory, const RelPath& path) {
+  const auto slash = path.text().rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : path.text().substr(0, slash);
+  const int fd =
+      OpenBeneath(directory, parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC, 0, kBeneath);
+  if (fd < 0)
+    return std::unexpected(Error::FromErrno(-fd, StrCat("open ", EscapeForTerminal(parent))));
+  return Fd(fd);
+}
+
+struct CloseDir {
+  void operator()(DIR* stream) const { ::closedir(stream); }
+};
+
+Result<std::vector<std::string>> ListFd(int directory) {
+  // An own open file description: the position of ours stays at the start.
+  Fd own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!own) return std::unexpected(Error::FromErrno(errno, "open directory"));
+  const std::unique_ptr<DIR, CloseDir> stream(::fdopendir(own.get()));
+  if (!stream) return std::unexpected(Error::FromErrno(errno, "fdopendir"));
+  (void)own.Release();
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
+}
+
+Status RemoveAt(int directory, const std::string& name, dev_t device, int depth);
+
+Status EmptyDirectory(int directory, dev_t device, int depth) {
+  if (depth > kDepthMax) return Fail(Errc::kOutOfRange, "remove: the tree is too deep");
+  SOMA_ASSIGN(const auto names, ListFd(directory));
+  Status first;
+  for (const std::string& name : names) {
+    Status removed = RemoveAt(directory, name, device, depth);
+    if (!removed && first) first = std::move(removed);
+  }
+  return first;
+}
+
+Status RemoveAt(int directory, const std::string& name, dev_t device, int depth) {
+  if (::unlinkat(directory, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (errno != EISDIR && errno != EPERM) return std::unexpected(Failed("unlink", name));
+  const Fd below(
+      ::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!below) return std::unexpected(Failed("open", name));
+  struct stat seen{};
+  if (::fstat(below.get(), &seen) != 0) return std::unexpected(Failed("stat", name));
+  if (seen.st_dev != device) return Fail(Errc::kFailedPrecondition, "remove: another file system");
+  SOMA_TRY(EmptyDirectory(below.get(), device, depth + 1));
+  if (::unlinkat(directory, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
+    return std::unexpected(Failed("rmdir", name));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RelPath> RelPath::Parse(std::string_view text) {
+  const auto bad = [](std::string_view part) {
+    return part.empty() || part == "." || part == "..";
+  };
+  if (text.empty() || text.size() > 4095 || text.find('\0') != std::string_view::npos ||
+      std::ranges::any_of(Split(text, '/'), bad)) {
+    return Fail(Errc::kInvalidArgument, StrCat("not a relative path: ", EscapeForTerminal(text)));
+  }
+  return RelPath(std::string(text));
+}
+
+std::string_view RelPath::name() const {
+  const auto slash = text_.rfind('/');
+  return slash == std::string::npos ? std::string_view(text_)
+                                    : std::string_view(text_).substr(slash + 1);
+}
+
+int OpenBeneath(int directory, const char* path, int flags, unsigned mode,
+                unsigned resolve) noexcept {
+  open_how how{};
+  how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
+  how.mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? mode : 0;
+  how.resolve = resolve;
+  constexpr int kTriesMax = 64;
+  for (int i = 0; i < kTriesMax; ++i) {
+    const auto fd = static_cast<int>(::syscall(SYS_openat2, directory, path, &how, sizeof how));
+    if (fd >= 0) return fd;
+    if (errno != EAGAIN && errno != EINTR) return -errno;
+  }
+  return -EAGAIN;
+}
+
+Result<Dir> Dir::OpenAbsolute(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return std::unexpected(Failed("open", path));
+  return Dir(std::move(fd));
+}
+
+Result<Fd> Dir::Open(const RelPath& path, int flags, unsigned mode) const {
+  const int fd = OpenBeneath(fd_.get(), path.c_str(), flags | O_NOFOLLOW, mode, kBeneath);
+  if (fd < 0) {
+    return std::unexpected(Error::FromErrno(-fd, StrCat("open ", EscapeForTerminal(path.text()))));
+  }
+  return Fd(fd);
+}
+
+Result<Dir> Dir::OpenDir(const RelPath& path) const {
+  SOMA_ASSIGN(auto fd, Open(path, O_RDONLY | O_DIRECTORY));
+  return Dir(std::move(fd));
+}
+
+Status Dir::MakeDir(const RelPath& path, unsigned mode) const {
+  SOMA_ASSIGN(const auto parent, OpenParent(fd_.get(), path));
+  const std::string name(path.name());
+  if (::mkdirat(parent.get(), name.c_str(), mode) != 0 && errno != EEXIST) {
+    return std::unexpected(Failed("mkdir", path.text()));
+  }
+  return {};
+}
+
+Result<struct stat> Dir::Stat(const RelPath& path) const {
+  SOMA_ASSIGN(const auto parent, OpenParent(fd_.get(), path));
+  const std::string name(path.name());
+  struct stat seen{};
+  if (::fstatat(parent.get(), name.c_str(), &seen, AT_SYMLINK_NOFOLLOW) != 0) {
+    return std::unexpected(Failed("stat", path.text()));
+  }
+  return seen;
+}
+
+Status Dir::Remove(const RelPath& path) const {
+  auto parent = OpenParent(fd_.get(), path);
+  if (!parent) {
+    if (parent.error().errno_value() == ENOENT) return {};
+    return std::unexpected(std::move(parent).error());
+  }
+  const std::string name(path.name());
+  if (::unlinkat(parent->get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  if (errno == EISDIR && ::unlinkat(parent->get(), name.c_str(), AT_REMOVEDIR) == 0) return {};
+  return std::unexpected(Failed("remove", path.text()));
+}
+
+Status Dir::RemoveTree(const RelPath& path) const {
+  auto parent = OpenParent(fd_.get(), path);
+  if (!parent) {
+    if (parent.error().errno_value() == ENOENT) return {};
+    return std::unexpected(std::move(parent).error());
+  }
+  struct stat seen{};
+  if (::fstat(fd_.get(), &seen) != 0) return std::unexpected(Failed("stat", "directory"));
+  return RemoveAt(parent->get(), std::string(path.name()), seen.st_dev, 0);
+}
+
+Result<std::vector<std::string>> Dir::List() const { return ListFd(fd_.get()); }
+
+}  // namespace soma::sys
