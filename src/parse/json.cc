@@ -323,7 +323,7 @@ std::string Json::Write() const {
   return out;
 }
 
-Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
+Result<Json> ParseJson(std::string_view text, const JsonLimits& limits, std::size_t* failed_at) {
   if (text.size() > limits.bytes_max) {
     return Fail(Errc::kOutOfRange,
                 StrCat("JSON of ", text.size(), " bytes; the limit is ", limits.bytes_max));
@@ -336,6 +336,7 @@ Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
     const std::size_t used = parser.write_some(false, text.data(), text.size(), ec);
     if (!ec && used < text.size()) ec = bj::error::extra_data;
     if (!ec) return parser.handler().TakeRoot();
+    if (failed_at != nullptr) *failed_at = used;
     const std::string& own = parser.handler().failure();
     return Fail(Errc::kInvalidArgument,
                 StrCat("invalid JSON at byte ", used, ": ", own.empty() ? ec.message() : own));

@@ -94,7 +94,9 @@ struct JsonMember {
   Json value;
 };
 
-Result<Json> ParseJson(std::string_view text, const JsonLimits& limits = {});
+// `failed_at`, if given, gets the byte up to which the text was read when it is not valid.
+Result<Json> ParseJson(std::string_view text, const JsonLimits& limits = {},
+                       std::size_t* failed_at = nullptr);
 
 // Reads the optional member `name` of `object`. Absent and null are nullopt; another kind is
 // kInvalidArgument naming the member and what was expected.
