@@ -41,6 +41,8 @@ namespace soma::wire {
 
 inline constexpr std::size_t kWindowBytes = std::size_t{128} * 1024;
 inline constexpr std::size_t kMessageSizeMax = std::size_t{256} * 1024;
+// What a queued message costs beside its bytes, so that a queue of tiny ones is bounded as well.
+inline constexpr std::size_t kMessageOverhead = 64;
 // The most that one OnBytes call may bring.
 inline constexpr std::size_t kInputMax = std::size_t{64} * 1024;
 
@@ -75,6 +77,8 @@ struct LinkEvent {
 class Link {
  public:
   explicit Link(Role role) : role_(role) {}
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
 
   // Host: begins an epoch; everything that arrives before its HELLO_ACK is dropped. May be called
   // at any time, again with a higher epoch when the answer stays away.
@@ -87,7 +91,7 @@ class Link {
   // Queues a message of 1 to kMessageSizeMax bytes. Queued messages of a fresh epoch's predecessor
   // are dropped. Bound the queue by queued_bytes(): the Link itself does not refuse.
   void Send(Bytes message);
-  // Bytes of messages that have not been put into frames yet.
+  // Bytes of messages that have not been put into frames yet, and kMessageOverhead for each.
   std::size_t queued_bytes() const { return queued_bytes_; }
   // Bytes of frames that the other side has not acknowledged.
   std::size_t in_flight_bytes() const { return in_flight_bytes_; }
@@ -104,6 +108,10 @@ class Link {
   // Host: ends the quiet. A new epoch ends it too.
   void Resume();
 
+  // Treats the link as broken by the other side, as after kBroken but without the event; what was
+  // queued is dropped at a host. For an owner that found nonsense inside a message.
+  void Abandon();
+
   bool established() const { return state_ == State::kEstablished; }
   std::uint64_t epoch() const { return epoch_; }
   Role role() const { return role_; }
@@ -118,41 +126,48 @@ class Link {
     Bytes message;
     std::size_t offset = 0;
   };
+  using MaybeEvent = std::optional<LinkEvent>;
 
-  std::optional<LinkEvent> Break(std::string reason);
-  std::optional<LinkEvent> Established(bool resumed);
-  // Each looks at the front of input_; true when it consumed something or made `event`.
-  bool StepFrame(std::optional<LinkEvent>& event);
-  bool StepScan(std::optional<LinkEvent>& event);
-  bool TakeHello(std::optional<LinkEvent>& event);
-  bool OnHelloFrame(const HelloFrame& hello, std::optional<LinkEvent>& event);
-  void OnHelloAsGuest(const HelloFrame& hello, std::optional<LinkEvent>& event);
-  void OnHelloReplyAsHost(const HelloFrame& hello, std::optional<LinkEvent>& event);
-  bool HelloIsTrusted(const HelloFrame& hello) const;
-  void OnFrame(const FrameHeader& header, ByteView payload, std::optional<LinkEvent>& event);
-  void OnData(const FrameHeader& header, ByteView payload, std::optional<LinkEvent>& event);
-  void OnQuiet(const FrameHeader& header, std::optional<LinkEvent>& event);
+  // Each looks at the front of the input; false when it needs more bytes to go on.
+  bool Step(MaybeEvent& event);
+  bool StepFrame(MaybeEvent& event);
+  // Finds a trusted hello frame at `from` or later and takes it, with all that stands before it.
+  bool FindHello(std::size_t from, MaybeEvent& event);
+  void TakeHello(const HelloFrame& hello, MaybeEvent& event);
+  void TakeHelloAsGuest(const HelloFrame& hello, MaybeEvent& event);
+  void TakeHelloReplyAsHost(const HelloFrame& hello, MaybeEvent& event);
+  bool IsTrusted(const HelloFrame& hello) const;
+  void TakeFrame(const FrameHeader& header, ByteView payload, MaybeEvent& event);
+  void TakeData(const FrameHeader& header, ByteView payload, MaybeEvent& event);
+  void TakeQuiet(FrameType type, MaybeEvent& event);
+  void Break(std::string reason, MaybeEvent& event);
+  void Establish(bool resumed, MaybeEvent& event);
   bool Acknowledge(std::uint64_t next_expected);
-  bool Rewind(std::uint64_t next_expected);
+  bool CanRewind(std::uint64_t next_expected) const;
+  void Rewind(std::uint64_t next_expected);
+  std::uint64_t FirstUnacknowledged() const;
+  std::size_t WrittenFrames() const;
   void ForgetStreams();
-  void DropCutOutput();
+  void DropOutput();
   void SayHello();
   void PushControl(FrameType type);
   bool CutNextFrame();
+  bool PickFrame();
+  void StampCurrent();
   void Consume(std::size_t bytes);
   ByteView Pending() const { return ByteView(input_).subspan(input_offset_); }
 
   const Role role_;
   State state_ = State::kIdle;
   std::uint64_t epoch_ = 0;
-  bool has_secret_ = false;
-  LinkSecret secret_{};
-  HelloOptions hello_;
+  bool has_secret_ = false;  // guest
+  LinkSecret secret_{};      // guest
+  HelloOptions hello_;       // host
 
   // Receiving.
   Bytes input_;
   std::size_t input_offset_ = 0;
-  std::size_t scan_offset_ = 0;  // of Pending(): looked at for HELLO already
+  std::size_t scanned_ = 0;  // bytes of Pending() that hold no begin of a HELLO
   std::uint64_t next_received_ = 0;
   bool acknowledge_due_ = false;
   Bytes partial_;  // a message whose last frame has not arrived
@@ -162,15 +177,16 @@ class Link {
   std::size_t queued_bytes_ = 0;
   std::deque<Sent> sent_;  // not acknowledged, in order
   std::size_t in_flight_bytes_ = 0;
-  std::size_t resend_index_ = 0;  // of sent_: the next one to (re)write
+  std::size_t next_write_ = 0;  // index in sent_ of the next frame to begin writing (again)
   std::uint64_t next_sequence_ = 0;
-  std::deque<Bytes> control_;  // frames without number, before data
-  Bytes current_;              // the frame being written
+  std::deque<Bytes> control_;  // frames without a number; go before data
+  Bytes* current_ = nullptr;   // the frame being written: in sent_, or current_control_
+  Bytes current_control_;
   std::size_t current_offset_ = 0;
 
   // Quiet.
   bool quiet_ = false;
-  bool quiesced_due_ = false;
+  bool quiesced_due_ = false;  // guest: kQuiesced is owed once all is acknowledged
 };
 
 }  // namespace soma::wire

@@ -51,7 +51,7 @@ Status AppendRecord(const Record& record, Bytes& out);
 // most one record (kMessageSizeMax) and one Append.
 class RecordReader {
  public:
-  void Append(ByteView bytes) { buffer_.insert(buffer_.end(), bytes.begin(), bytes.end()); }
+  void Append(ByteView bytes);
   // Nullopt when more bytes are needed; kInvalidArgument when the other side sent nonsense (then
   // the channel should be reset).
   Result<std::optional<Record>> Next();

@@ -9,8 +9,11 @@
 //   // whenever readable:
 //   session.OnBytes(chunk);                             // at most kInputMax
 //   while (auto event = session.Next()) Handle(*event); // until nullopt, then the next chunk
-//   // whenever writable, and after every call of a method below:
-//   while (auto out = session.Output(); !out.empty()) session.Wrote(write(fd, out));
+//   // whenever writable, and after every call of a method below; then Next() once more, for
+//   // kWritable:
+//   for (auto out = session.Output(); !out.empty(); out = session.Output()) {
+//     session.Wrote(write(fd, out));                      // stop at EAGAIN
+//   }
 //
 //   // one command:
 //   SOMA_ASSIGN(auto run, session.Request(Start{.profile = "rooted",
@@ -49,12 +52,14 @@
 #include "base/result.h"
 #include "wire/link.h"
 #include "wire/message.h"
+#include "wire/protocol.h"
 
 namespace soma::wire {
 
 inline constexpr std::size_t kChannelsMax = 1024;
 inline constexpr std::size_t kChannelWindow = std::size_t{128} * 1024;
-inline constexpr std::size_t kSendQueueMax = std::size_t{512} * 1024;
+inline constexpr std::size_t kSendQueueMax = std::size_t{512} * 1024;       // host
+inline constexpr std::size_t kSendQueueMaxGuest = std::size_t{128} * 1024;  // guest
 inline constexpr std::size_t kSendQueueHardMax = std::size_t{2} * 1024 * 1024;
 
 struct SessionEvent {
@@ -79,10 +84,10 @@ struct SessionEvent {
 
 class Session {
  public:
-  explicit Session(Role role) : link_(role) {}
+  explicit Session(Role role);
 
-  // Host: see Link::Hello.
-  void Hello(const HelloOptions& options) { link_.Hello(options); }
+  // Host: see Link::Hello. Without `resume` every open channel fails at once.
+  void Hello(const HelloOptions& options);
 
   // Takes at most kInputMax bytes; drain Next() before the next call.
   void OnBytes(ByteView bytes) { link_.OnBytes(bytes); }
@@ -135,39 +140,44 @@ class Session {
 
  private:
   struct Channel {
-    bool duplex = false;
+    RequestKind request = 0;
+    bool ours = false;  // this side opened it
     bool finished_here = false;
     bool finished_there = false;
     bool wants_writable = false;
     std::uint64_t sent = 0;  // offset of the next Data from here
-    std::uint64_t sent_limit = kChannelWindow;
+    std::uint64_t peer_consumed = 0;
     std::uint64_t received = 0;  // offset of the next Data from there
     std::uint64_t consumed = 0;
     std::uint64_t acknowledged = 0;  // the last Ack sent
   };
   using Channels = std::map<ChannelId, Channel>;
+  using MaybeEvent = std::optional<SessionEvent>;
 
-  std::optional<SessionEvent> OnLinkEvent(LinkEvent event);
-  std::optional<SessionEvent> OnMessage(const Bytes& bytes);
-  std::optional<SessionEvent> OnUnknownChannel(Envelope envelope);
-  std::optional<SessionEvent> OnChannelMessage(Channels::iterator it, Envelope envelope);
-  std::optional<SessionEvent> OnData(Channels::iterator it, Envelope envelope);
-  std::optional<SessionEvent> OnEnd(Channels::iterator it, Envelope envelope);
-  std::optional<SessionEvent> Break(std::string reason);
-  std::optional<SessionEvent> NextWritable();
+  MaybeEvent OnLinkEvent(LinkEvent event);
+  MaybeEvent OnMessage(const Bytes& bytes);
+  MaybeEvent OnRequest(Envelope envelope);
+  MaybeEvent OnChannelMessage(Channels::iterator it, Envelope envelope);
+  bool AcceptData(Channel& channel, const Data& data);
+  void AcceptAck(Channel& channel, const Ack& ack);
+  MaybeEvent Break(std::string reason);
+  MaybeEvent NextWritable();
   void FailAllChannels();
+  void Close(Channels::iterator it);
   bool SendNow(ChannelId channel, const Message& message);
-  bool IsOurs(ChannelId channel) const;
   std::size_t Room(const Channel& channel) const;
+  Role role() const { return link_.role(); }
 
   Link link_;
+  const std::size_t send_queue_max_;
   Channels channels_;
+  std::size_t channels_ours_ = 0;
   std::vector<ChannelId> orphans_;    // closed by the end of an epoch, owner not told yet
-  std::optional<SessionEvent> held_;  // told after the orphans
+  MaybeEvent held_;                   // told after the orphans
   std::vector<ChannelId> wanting_;    // channels with wants_writable
-  std::uint32_t next_channel_ = 1;
-  std::size_t channels_there_ = 0;  // opened by the other side
-  bool broken_ = false;
+  ChannelId next_channel_ = 0;        // the last one opened here
+  ChannelId last_there_ = 0;          // the last one that the other side opened
+  std::optional<std::string> fault_;  // why the session must break, found while sending
 };
 
 }  // namespace soma::wire
