@@ -21,7 +21,13 @@ endif()
 add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
                     -Wno-gnu-zero-variadic-macro-arguments -Wno-c99-designator -Wno-missing-field-initializers
                     -Wno-c23-extensions
-                    -fno-omit-frame-pointer -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
+                    -fno-omit-frame-pointer)
+# The everyday build is made for short compile times: light optimisation, line tables for stack traces.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -gline-tables-only -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -gline-tables-only")
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)  # no path of the build machine in the product
+endif()
 add_compile_definitions(_GNU_SOURCE)
 add_link_options(-fuse-ld=lld)
 if(SOMA_SANITIZE)
