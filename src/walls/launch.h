@@ -93,6 +93,7 @@ struct CaptureSockets {
 // The launcher's side of one task. Move-only. Destroying it kills the task without waiting.
 class RunningTask {
  public:
+  struct State;  // internal
   RunningTask(RunningTask&&) noexcept;
   RunningTask& operator=(RunningTask&&) noexcept;
   ~RunningTask();
@@ -124,7 +125,6 @@ class RunningTask {
 
  private:
   friend Result<RunningTask> Launch(const WallPlan& plan, const LaunchOptions& options);
-  struct State;
   explicit RunningTask(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
