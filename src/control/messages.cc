@@ -311,7 +311,7 @@ Result<Reply> DecodeReply(ByteView packet) {
   reply.descriptor_count = reader.Get<std::uint8_t>();
   if (reply.descriptor_count > kDescriptorsMax) reader.MarkInvalid();
   for (std::size_t i = 0; reader.ok() && i < reply.descriptor_count; ++i) {
-    reply.descriptors[i] = GetEnum(reader, DescriptorKind::kWire, DescriptorKind::kQmp);
+    reply.descriptors[i] = GetEnum(reader, DescriptorKind::kWire, DescriptorKind::kCaptureDnsTcp);
   }
   FinishPacket(reader);
   if (!reader.ok()) return Fail(Errc::kInvalidArgument, "a reply is malformed");

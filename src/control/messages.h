@@ -47,7 +47,7 @@ enum class Verb : std::uint16_t {
   kKill = 6,       // kill every process; the record stays until kReap
   kReap = 7,       // forget a sandbox that has ended; its id may be used again
   kRenew = 8,      // the lease ends `lease_seconds` from now
-  kAttach = 9,     // to the launcher: a connection to the monitor; to the monitor: the wire
+  kAttach = 9,     // a new server takes over: the reply carries what kStart's did; one at a time
   kList = 10,      // the first sandbox whose id sorts after `sandbox`; kNotFound at the end
   kSnapshot = 11,  // answers kUnimplemented until the launcher can
   kStatus = 12,
@@ -122,7 +122,7 @@ struct Request {
   Limits limits;                               // kStart; disk_bytes and inodes in kAllocate
   std::uint32_t lease_seconds = 0;             // kStart, kRenew: 1 to kLeaseSecondsMax
   std::uint32_t count = 0;                     // kAllocate: 0 to kAllocateMax
-  Token token{};                               // kStart, kAttach (to the monitor)
+  Token token{};                               // kStart, kAttach
 
   friend bool operator==(const Request&, const Request&) = default;
 };
@@ -141,12 +141,15 @@ enum class SandboxState : std::uint8_t {
 // What a descriptor beside a reply is.
 enum class DescriptorKind : std::uint8_t {
   kWire = 1,        // SOCK_STREAM: the host's end of the guest's cable
-  kMonitor = 2,     // SOCK_SEQPACKET to the monitor; already attached after kStart, not yet after
-                    // kAttach to the launcher. Its end of file means that the monitor is gone
-  kCaptureTcp = 3,  // listening, transparent: every TCP connect of the sandbox arrives here
-  kCaptureUdp = 4,  // transparent, with original-destination messages: DNS
-  kListenHttp = 5,  // kSockets: a listening TCP socket for the server's faces
-  kQmp = 6,         // levels emulated and microvm: the monitor protocol of the virtual machine
+  kMonitor = 2,     // SOCK_SEQPACKET to the monitor, attached; its end of file: the monitor is gone
+  kListenHttp = 3,  // kSockets: a listening TCP socket for the server's faces
+  kQmp = 4,         // levels emulated and microvm: the monitor protocol of the virtual machine
+  // walls/launch.h, CaptureSockets: every TCP connect of the sandbox arrives at the listeners, its
+  // name queries at the other two.
+  kCaptureTcp4 = 5,
+  kCaptureTcp6 = 6,
+  kCaptureDnsUdp = 7,
+  kCaptureDnsTcp = 8,
 };
 
 struct SandboxStatus {
