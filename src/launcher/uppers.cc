@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/uppers.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "launcher/paths.h"
+#include "sys/child_process.h"
+#include "sys/fd.h"
+#include "sys/loop_device.h"
+#include "sys/mount_fd.h"
+#include "sys/plain_file.h"
+
+namespace soma::launcher {
+namespace {
+
+constexpr std::size_t kShelvesMax = 4;
+
+Result<std::string> FindMkfs() {
+  for (const char* path : {"/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"}) {
+    if (access(path, X_OK) == 0) return std::string(path);
+  }
+  return Fail(Errc::kUnimplemented, "mkfs.ext4 (e2fsprogs) is not installed");
+}
+
+// No journal: the file system never outlives its sandbox. No reserved blocks: root inside is not
+// special. Lazy tables keep the image sparse, about 130 KiB for 512 MiB.
+Status FormatImage(const std::string& path, const DiskSize& size) {
+  SOMA_ASSIGN(const std::string mkfs, FindMkfs());
+  {
+    SOMA_ASSIGN(const Fd file, sys::OpenFile(path, O_RDWR | O_CREAT | O_TRUNC));
+    SOMA_TRY(sys::Truncate(file, size.bytes));
+  }
+  return sys::RunProgram(
+      {.path = mkfs,
+       .arguments = {"mkfs.ext4", "-q", "-F", "-O", "^has_journal,^resize_inode", "-m", "0", "-N",
+                     StrCat(size.inodes), "-E", "lazy_itable_init=1,nodiscard", path},
+       .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "MKE2FS_CONFIG=/dev/null"},
+       .descriptors = {}},
+      std::chrono::seconds(30));
+}
+
+// Copies only what is not a hole.
+Status CopySparse(const Fd& from, const Fd& to) {
+  SOMA_ASSIGN(const std::uint64_t size, sys::FileSize(from));
+  SOMA_TRY(sys::Truncate(to, size));
+  off_t at = 0;
+  for (;;) {
+    at = lseek(from.get(), at, SEEK_DATA);
+    if (at < 0) break;
+    const off_t end = lseek(from.get(), at, SEEK_HOLE);
+    if (end < 0) return std::unexpected(Error::FromErrno(errno, "SEEK_HOLE"));
+    off_t target = at;
+    while (at < end) {
+      const ssize_t copied = copy_file_range(from.get(), &at, to.get(), &target,
+                                             static_cast<std::size_t>(end - at), 0);
+      if (copied <= 0) return std::unexpected(Error::FromErrno(errno, "copy_file_range"));
+    }
+  }
+  // ENXIO: no data after this.
+  if (errno != ENXIO) return std::unexpected(Error::FromErrno(errno, "SEEK_DATA"));
+  return {};
+}
+
+Status MakeDirectoryAt(const Fd& mount, const char* name) {
+  if (mkdirat(mount.get(), name, 0755) < 0) {
+    return std::unexpected(Error::FromErrno(errno, StrCat("mkdir ", name)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> Uppers::BlankOf(const DiskSize& size) {
+  std::string path = StrCat(paths_.Blanks(), "/", size.bytes, "-", size.inodes, ".ext4");
+  if (access(path.c_str(), F_OK) == 0) return path;
+  const std::string fresh = path + ".new";
+  SOMA_TRY_WHILE(FormatImage(fresh, size), "making an empty disk");
+  if (rename(fresh.c_str(), path.c_str()) < 0) {
+    return std::unexpected(Error::FromErrno(errno, StrCat("rename ", fresh)));
+  }
+  return path;
+}
+
+Result<Fd> Uppers::Make(const DiskSize& size) {
+  SOMA_ASSIGN(const std::string blank, BlankOf(size));
+  const std::string path = StrCat(paths_.Uppers(), "/", ++counter_, ".ext4");
+  SOMA_ASSIGN(const Fd from, sys::OpenFile(blank, O_RDONLY));
+  SOMA_ASSIGN(const Fd file, sys::OpenFile(path, O_RDWR | O_CREAT | O_EXCL));
+  const Status copied = CopySparse(from, file);
+  // From here on only descriptors know it.
+  unlink(path.c_str());
+  SOMA_TRY_WHILE(copied, "copying an empty disk");
+  SOMA_ASSIGN(const sys::LoopDevice loop, sys::AttachLoop(file.get(), sys::LoopMode::kReadWrite));
+  SOMA_ASSIGN(sys::MountFd mount,
+              sys::MountFd::NewFilesystem("ext4", {{.key = "source", .value = loop.path}},
+                                          MOUNT_ATTR_NODEV));
+  SOMA_TRY(MakeDirectoryAt(mount.fd(), "upper"));
+  SOMA_TRY(MakeDirectoryAt(mount.fd(), "work"));
+  return std::move(mount).Take();
+}
+
+Result<Fd> Uppers::Take(const DiskSize& size) {
+  const auto shelf = std::ranges::find(shelves_, size, &Shelf::size);
+  if (shelf != shelves_.end() && !shelf->ready.empty()) {
+    Fd upper = std::move(shelf->ready.back());
+    shelf->ready.pop_back();
+    return upper;
+  }
+  return Make(size);
+}
+
+void Uppers::Keep(const DiskSize& size, std::size_t count) {
+  auto shelf = std::ranges::find(shelves_, size, &Shelf::size);
+  if (shelf == shelves_.end()) {
+    if (shelves_.size() == kShelvesMax) shelves_.erase(shelves_.begin());
+    shelves_.push_back({.size = size, .wanted = 0, .ready = {}});
+    shelf = shelves_.end() - 1;
+  }
+  shelf->wanted = count;
+  if (shelf->ready.size() > count) shelf->ready.resize(count);
+}
+
+Result<bool> Uppers::FillOne() {
+  for (Shelf& shelf : shelves_) {
+    if (shelf.ready.size() >= shelf.wanted) continue;
+    SOMA_ASSIGN(Fd upper, Make(shelf.size));
+    shelf.ready.push_back(std::move(upper));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace soma::launcher
