@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// soma-launcher: starts sandboxes for a server that is not trusted to.
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "control/messages.h"
+#include "launcher/ids.h"
+#include "launcher/log.h"
+#include "launcher/parent.h"
+#include "launcher/worker.h"
+#include "sys/fd.h"
+#include "sys/real_clock.h"
+#include "sys/soma_paths.h"
+
+namespace {
+
+using soma::Errc;
+using soma::Fail;
+using soma::Fd;
+using soma::ParseInt;
+using soma::Result;
+using soma::Status;
+using soma::StrCat;
+using soma::launcher::Paths;
+
+constexpr int kOwnFailure = 125;
+constexpr std::size_t kHttpListenersMax = soma::control::kDescriptorsMax;
+
+constexpr std::string_view kHelp =
+    "soma-launcher [OPTION]...\n"
+    "Starts sandboxes for soma-server, which is not trusted to. Runs until SIGTERM.\n\n"
+    "  --listen ADDRESS:PORT  keep a listening socket for the server; may be repeated\n"
+    "  --server-user USER     the only other user that may give orders (name or number;\n"
+    "                         default: the launcher's own)\n"
+    "  --sandboxes-max N      refuse more at the same time (default 256)\n"
+    "  --ready N              keep so many prepared (default 2)\n"
+    "  --help                 this text\n\n"
+    "State: SOMA_STATE_DIR and SOMA_RUNTIME_DIR, else /var/lib/soma and /run/soma.\n";
+
+struct Options {
+  std::vector<std::string> listen;
+  std::uint32_t server_uid = geteuid();
+  std::size_t sandboxes_max = 256;
+  std::size_t ready = 2;
+  std::optional<std::size_t>
+      worker_listeners;  // this is the worker; so many HTTP sockets came along
+  bool help = false;
+};
+
+Result<std::uint32_t> ParseUser(const std::string& text) {
+  if (const auto number = ParseInt<std::uint32_t>(text)) return *number;
+  const passwd* entry = getpwnam(text.c_str());
+  if (entry == nullptr) {
+    return Fail(Errc::kInvalidArgument, StrCat("there is no user ", soma::EscapeForTerminal(text)));
+  }
+  return entry->pw_uid;
+}
+
+Status ParseOne(const std::string& name, const std::string& value, Options& options) {
+  if (name == "--listen") {
+    if (options.listen.size() == kHttpListenersMax) {
+      return Fail(Errc::kInvalidArgument, "too many --listen");
+    }
+    options.listen.push_back(value);
+    return {};
+  }
+  if (name == "--server-user") {
+    SOMA_ASSIGN(options.server_uid, ParseUser(value));
+    return {};
+  }
+  const auto number = ParseInt<std::uint32_t>(value);
+  if (!number) {
+    return Fail(Errc::kInvalidArgument, StrCat(name, " needs a number"));
+  }
+  if (name == "--sandboxes-max" && *number <= soma::launcher::kSlotsMax) {
+    options.sandboxes_max = *number;
+  } else if (name == "--ready" && *number <= soma::control::kAllocateMax) {
+    options.ready = *number;
+  } else if (name == "--worker" && *number <= kHttpListenersMax) {
+    options.worker_listeners = *number;
+  } else {
+    return Fail(Errc::kInvalidArgument, StrCat(name, " is too large"));
+  }
+  return {};
+}
+
+Result<Options> Parse(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& name = arguments[i];
+    if (name == "--help") {
+      options.help = true;
+      continue;
+    }
+    const bool known = name == "--listen" || name == "--server-user" || name == "--sandboxes-max" ||
+                       name == "--ready" || name == "--worker";
+    if (!known) {
+      return Fail(Errc::kInvalidArgument, StrCat("unknown option ", soma::EscapeForTerminal(name)));
+    }
+    if (i + 1 == arguments.size()) {
+      return Fail(Errc::kInvalidArgument, StrCat(name, " needs a value"));
+    }
+    SOMA_TRY(ParseOne(name, arguments[++i], options));
+  }
+  return options;
+}
+
+Result<std::string> OwnProgram() {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0 || size == sizeof path) {
+    return Fail(Errc::kInternal, "/proc/self/exe can't be read");
+  }
+  return std::string(path, static_cast<std::size_t>(size));
+}
+
+Result<Paths> FindPaths() {
+  SOMA_ASSIGN(const std::string state, soma::sys::StateDirectory());
+  SOMA_ASSIGN(const std::string runtime, soma::sys::RuntimeDirectory());
+  return Paths{.state = state + "/launcher", .runtime = runtime};
+}
+
+// A sandbox costs a dozen descriptors here and in its monitor; take what there is.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Status RunWorker(const Options& options, const std::string& program) {
+  // Without its parent there is nobody to take its place; monitors live on until their leases end.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_NAME, "soma-worker");
+  RaiseDescriptorLimit();
+  soma::launcher::WorkerOptions worker;
+  SOMA_ASSIGN(worker.paths, FindPaths());
+  worker.programs = program.substr(0, program.rfind('/'));
+  worker.server_uid = options.server_uid;
+  worker.sandboxes_max = options.sandboxes_max;
+  worker.ready_wanted = options.ready;
+  worker.regime = options.server_uid == geteuid() ? soma::control::Regime::kPrivateRoot
+                                                  : soma::control::Regime::kSystem;
+  const auto adopt = [](int number) {
+    fcntl(number, F_SETFD, FD_CLOEXEC);
+    return Fd(number);
+  };
+  worker.listener = adopt(soma::launcher::kWorkerListener);
+  worker.stop = adopt(soma::launcher::kWorkerStop);
+  for (std::size_t i = 0; i < *options.worker_listeners; ++i) {
+    worker.http.push_back(adopt(soma::launcher::kWorkerFirstHttp + static_cast<int>(i)));
+  }
+  soma::sys::RealClock clock;
+  SOMA_ASSIGN(const auto running, soma::launcher::Worker::Create(std::move(worker), clock));
+  return running->Run();
+}
+
+// Only what is ours: where the state is, and in a test build which wall is off.
+std::vector<std::string> WorkerEnvironment() {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).starts_with("SOMA_")) environment.emplace_back(*variable);
+  }
+  return environment;
+}
+
+Status Run(const Options& options, const std::vector<std::string>& arguments) {
+  SOMA_ASSIGN(const std::string program, OwnProgram());
+  if (geteuid() != 0) {
+    return Fail(Errc::kUnimplemented, "this version of soma-launcher needs root");
+  }
+  if (options.worker_listeners) return RunWorker(options, program);
+  soma::launcher::ParentOptions parent;
+  SOMA_ASSIGN(parent.paths, FindPaths());
+  parent.program = program;
+  parent.server_uid = options.server_uid;
+  parent.listen = options.listen;
+  parent.worker_arguments = {"soma-launcher"};
+  parent.worker_arguments.insert(parent.worker_arguments.end(), arguments.begin(), arguments.end());
+  parent.worker_arguments.emplace_back("--worker");
+  parent.worker_arguments.push_back(StrCat(options.listen.size()));
+  parent.worker_environment = WorkerEnvironment();
+  return soma::launcher::RunParent(parent);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const auto options = Parse(arguments);
+  if (options && options->help) {
+    std::fwrite(kHelp.data(), 1, kHelp.size(), stdout);
+    return 0;
+  }
+  const Status ran = options ? Run(*options, arguments) : Status(std::unexpected(options.error()));
+  if (ran) return 0;
+  soma::launcher::Log(ran.error().message());
+  return kOwnFailure;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/container_plan.h"
+
+#include <linux/capability.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "control/messages.h"
+#include "launcher/ids.h"
+#include "walls/plan.h"
+#include "walls/seccomp_profile.h"
+
+namespace soma::launcher {
+namespace {
+
+using walls::MountItem;
+using walls::MountKind;
+using walls::WallPlan;
+
+constexpr std::uint32_t kWireInside = 3;  // where soma-guest looks for it
+
+std::uint64_t Set(std::initializer_list<unsigned> capabilities) {
+  std::uint64_t set = 0;
+  for (const unsigned capability : capabilities) set |= std::uint64_t{1} << capability;
+  return set;
+}
+
+// What sudo, apt and services need inside (design.md, task profile `rooted`); none of it reaches
+// beyond the sandbox's own users, files and processes.
+std::uint64_t RootedCapabilities() {
+  return Set({CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETUID, CAP_SETGID,
+              CAP_SETPCAP, CAP_SETFCAP, CAP_KILL, CAP_SYS_CHROOT, CAP_NET_BIND_SERVICE,
+              CAP_NET_RAW});
+}
+
+// What the agent itself needs to start tasks as other users and to keep their files.
+std::uint64_t AgentCapabilities() {
+  return Set(
+      {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_KILL});
+}
+
+MountItem Tmpfs(std::string target, std::uint64_t bytes, std::uint32_t mode) {
+  MountItem item;
+  item.kind = MountKind::kTmpfs;
+  item.target = std::move(target);
+  item.size_bytes_max = bytes;
+  item.inodes_max = bytes / 4096;
+  item.mode = mode;
+  return item;
+}
+
+MountItem File(std::string target, std::string content) {
+  MountItem item;
+  item.kind = MountKind::kFile;
+  item.target = std::move(target);
+  item.content = std::move(content);
+  item.mode = 0644;
+  return item;
+}
+
+MountItem Simple(MountKind kind, std::string target) {
+  MountItem item;
+  item.kind = kind;
+  item.target = std::move(target);
+  return item;
+}
+
+// Host-wide files of /proc that an id of ours can't write, but should not read either.
+void HideProc(std::vector<MountItem>& mounts) {
+  for (const char* path :
+       {"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/sched_debug",
+        "/proc/kallsyms", "/proc/sysrq-trigger", "/proc/latency_stats", "/proc/acpi", "/proc/scsi",
+        "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup"}) {
+    MountItem item = Simple(MountKind::kHide, path);
+    item.optional = true;
+    mounts.push_back(std::move(item));
+  }
+}
+
+std::vector<MountItem> Mounts(control::TaskProfile profile, std::string_view host_name) {
+  std::vector<MountItem> mounts;
+  MountItem root = Simple(MountKind::kBind, "/");
+  root.slot = kRootSlot;
+  root.allow_suid = profile == control::TaskProfile::kRooted;
+  mounts.push_back(std::move(root));
+  mounts.push_back(Simple(MountKind::kProc, "/proc"));
+  HideProc(mounts);
+  mounts.push_back(Simple(MountKind::kDevices, "/dev"));
+  // The real one belongs to the network namespace, which root inside does not own.
+  constexpr std::uint64_t kAlmostNothing = 64UL * 1024;
+  MountItem sys = Tmpfs("/sys", kAlmostNothing, 0555);
+  sys.read_only = true;
+  mounts.push_back(std::move(sys));
+  mounts.push_back(File("/etc/hostname", StrCat(host_name, "\n")));
+  // sudo complains about a host name that it can't resolve.
+  mounts.push_back(File("/etc/hosts",
+                        StrCat("127.0.0.1 localhost\n::1 localhost\n127.0.1.1 ", host_name, "\n")));
+  // Port 53 of every address is the capture's.
+  mounts.push_back(File("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:5\n"));
+  return mounts;
+}
+
+}  // namespace
+
+WallPlan ContainerPlan(const SlotIds& ids, control::TaskProfile profile,
+                       const control::Limits& limits, std::string_view host_name) {
+  const bool rooted = profile == control::TaskProfile::kRooted;
+  WallPlan plan;
+  const std::vector<walls::IdRange> outer = {
+      {.inside = 0, .outside = ids.outer_root, .count = 1},
+      {.inside = 1, .outside = ids.first, .count = kRangeSize}};
+  const std::vector<walls::IdRange> inner = {{.inside = 0, .outside = 1, .count = kRangeSize}};
+  plan.user_namespaces = {{.uids = outer, .gids = outer}, {.uids = inner, .gids = inner}};
+  plan.namespaces = walls::Namespaces::kAll;
+  plan.init = false;
+  plan.host_name = host_name;
+  plan.mounts = Mounts(profile, host_name);
+  plan.network = walls::NetworkKind::kCapture;
+  plan.capability_bounding = rooted ? RootedCapabilities() : AgentCapabilities();
+  plan.keep_capabilities = true;
+  plan.no_new_privs = !rooted;
+  plan.seccomp.enabled = true;
+  plan.seccomp.profile = rooted ? walls::SeccompProfile::kRooted : walls::SeccompProfile::kStrict;
+  // The monitor, which launches, sits in the sandbox's cgroup already: nothing migrates here.
+  plan.cgroup.mode = walls::CgroupMode::kNone;
+  plan.limits = {{.resource = RLIMIT_CORE, .value = 0}};
+  plan.descriptors = {{.slot = kNullSlot, .inside = 0},
+                      {.slot = kNullSlot, .inside = 1},
+                      {.slot = kNullSlot, .inside = 2},
+                      {.slot = kWireSlot, .inside = kWireInside}};
+  plan.execute_slot = kGuestSlot;
+  plan.arguments = {"soma-guest", "--wire=socket"};
+  plan.environment = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
+  plan.notes = {
+      StrCat("limits: cgroup, memory ", limits.memory_bytes, ", processes ", limits.pids, ", CPU ",
+             limits.cpu_millis, "/1000"),
+      StrCat("disk: own file system, ", limits.disk_bytes, " bytes, ", limits.inodes, " inodes")};
+  return plan;
+}
+
+}  // namespace soma::launcher

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launcher/worker.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "control/messages.h"
+#include "launcher/cgroup_tree.h"
+#include "launcher/log.h"
+#include "launcher/roots.h"
+#include "launcher/slots.h"
+#include "launcher/worker_state.h"
+#include "sys/fd.h"
+#include "sys/message_socket.h"
+#include "sys/packet_listener.h"
+#include "sys/plain_file.h"
+
+namespace soma::launcher {
+namespace {
+
+constexpr int kDrainPauseMs = 2;
+constexpr int kAcceptPauseMs = 100;
+constexpr auto kStopPatience = std::chrono::seconds(10);
+
+// Two launchers on one machine differ by their state directories; their cgroups must differ too.
+// FNV-1a, for a name, not for security.
+std::string ShortNameOf(const std::string& path) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  std::array<std::uint8_t, 8> bytes{};
+  for (std::uint8_t& byte : bytes) {
+    byte = static_cast<std::uint8_t>(hash);
+    hash >>= 8;
+  }
+  return Hex(bytes);
+}
+
+}  // namespace
+
+Worker::Worker(WorkerOptions options, Clock& clock, CgroupTree cgroups, Roots roots)
+    : options_(std::move(options)),
+      clock_(clock),
+      cgroups_(std::move(cgroups)),
+      roots_(std::move(roots)),
+      uppers_(options_.paths),
+      slots_({.monitor_program = options_.programs + "/soma-monitor",
+              .ready_wanted = options_.ready_wanted,
+              .slots_max = options_.sandboxes_max},
+             cgroups_) {}
+
+Worker::~Worker() = default;
+
+Result<std::unique_ptr<Worker>> Worker::Create(WorkerOptions options, Clock& clock) {
+  SOMA_ASSIGN(CgroupTree cgroups,
+              CgroupTree::Create(StrCat("soma-", ShortNameOf(options.paths.state))));
+  SOMA_ASSIGN(Roots roots, Roots::Create(options.paths));
+  std::unique_ptr<Worker> worker(
+      new Worker(std::move(options), clock, std::move(cgroups), std::move(roots)));
+  SOMA_ASSIGN(worker->guest_program_,
+              sys::OpenFile(worker->options_.programs + "/soma-guest", O_PATH));
+  SOMA_ASSIGN(worker->null_, sys::OpenFile("/dev/null", O_RDWR));
+  SOMA_TRY_WHILE(worker->Sweep(), "sweeping");
+  const control::Limits usual;
+  worker->uppers_.Keep({.bytes = usual.disk_bytes, .inodes = usual.inodes},
+                       worker->options_.ready_wanted);
+  return worker;
+}
+
+Status Worker::Run() {
+  while (!stopping_) PollOnce(TimeoutMs());
+  Stop();
+  return {};
+}
+
+int Worker::TimeoutMs() const {
+  if (!draining_.empty()) return kDrainPauseMs;
+  if (accept_paused_) return kAcceptPauseMs;
+  // There may be something to prepare: look for requests without waiting, then prepare.
+  return idle_done_ ? -1 : 0;
+}
+
+void Worker::PollOnce(int timeout_ms) {
+  std::vector<pollfd> polls;
+  polls.push_back({.fd = options_.stop.get(), .events = POLLIN, .revents = 0});
+  polls.push_back(
+      {.fd = accept_paused_ ? -1 : options_.listener.get(), .events = POLLIN, .revents = 0});
+  std::vector<ClientId> clients;
+  for (const auto& [id, client] : clients_) {
+    clients.push_back(id);
+    polls.push_back({.fd = client->socket.get(), .events = POLLIN, .revents = 0});
+  }
+  std::vector<control::SandboxId> sandboxes;
+  for (const auto& [id, sandbox] : sandboxes_) {
+    if (!sandbox->link) continue;
+    sandboxes.push_back(id);
+    polls.push_back({.fd = sandbox->link.get(), .events = POLLIN, .revents = 0});
+  }
+  const int ready = poll(polls.data(), polls.size(), timeout_ms);
+  accept_paused_ = false;
+  if (ready <= 0) {
+    DrainOnce();
+    if (ready == 0 && timeout_ms == 0) IdleStep();
+    return;
+  }
+  if (polls[0].revents != 0) stopping_ = true;
+  if (polls[1].revents != 0) AcceptClient();
+  std::size_t at = 2;
+  for (const ClientId id : clients) {
+    if (polls[at++].revents != 0) ReceiveFrom(id);
+  }
+  for (const control::SandboxId& id : sandboxes) {
+    if (polls[at++].revents == 0) continue;
+    const auto found = sandboxes_.find(id);
+    if (found != sandboxes_.end() && found->second->link) ReceiveFromMonitor(*found->second);
+  }
+  DrainOnce();
+}
+
+void Worker::AcceptClient() {
+  auto socket = sys::AcceptPackets(options_.listener);
+  if (!socket) {
+    if (socket.error().code() != Errc::kUnavailable) {
+      Log(StrCat("accept: ", socket.error().message()));
+      accept_paused_ = true;
+    }
+    return;
+  }
+  const auto peer = sys::PeerOf(*socket);
+  const bool known = peer && (peer->uid == options_.server_uid || peer->uid == geteuid());
+  if (!known || clients_.size() >= kClientsMax) {
+    Log(known ? "a client is refused: too many" : "a client of another user is refused");
+    return;
+  }
+  auto client = std::make_unique<Client>();
+  client->socket = *std::move(socket);
+  clients_.emplace(next_client_++, std::move(client));
+}
+
+void Worker::ReceiveFrom(ClientId id) {
+  const auto client = clients_.find(id);
+  if (client == clients_.end()) return;
+  // One byte more than a message: a longer packet shows as another size, not as a cut one.
+  std::array<std::uint8_t, control::kMessageBytes + 1> buffer{};
+  auto received = sys::ReceivePacket(client->second->socket, buffer, 0);
+  if (!received && received.error().errno_value() == EAGAIN) return;
+  if (!received || received->size == 0) {
+    clients_.erase(client);
+    return;
+  }
+  const auto request = control::DecodeRequest(ByteView(buffer).first(received->size));
+  if (!request) {
+    // Whoever sends this is broken or broken into; it has to connect again.
+    clients_.erase(client);
+    return;
+  }
+  Handle(id, *request);
+}
+
+void Worker::Send(ClientId id, const control::Reply& reply, const std::vector<int>& descriptors) {
+  const auto client = clients_.find(id);
+  if (client == clients_.end()) return;
+  if (!sys::SendPacket(client->second->socket, control::Encode(reply), descriptors)) {
+    clients_.erase(client);
+  }
+}
+
+// One slow thing at a time, and only when nobody waits for an answer.
+void Worker::IdleStep() {
+  while (!to_move_home_.empty()) {
+    const control::SandboxId id = to_move_home_.back();
+    to_move_home_.pop_back();
+    const auto found = sandboxes_.find(id);
+    if (found == sandboxes_.end() || !found->second->link) continue;
+    (void)cgroups_.MoveHome(found->second->monitor.pid());
+    return;
+  }
+  auto filled = slots_.FillOne();
+  if (filled && !*filled) filled = uppers_.FillOne();
+  if (!filled) Log(StrCat("preparing: ", filled.error().message()));
+  idle_done_ = !filled || !*filled;
+}
+
+void Worker::Stop() {
+  for (const auto& [id, sandbox] : sandboxes_) {
+    if (sandbox->cgroup && sandbox->link) sandbox->cgroup->Kill();
+  }
+  for (ReadySlot& slot : slots_.TakeAllReady()) {
+    slot.cgroup.Kill();
+    draining_.push_back({.cgroup = std::move(slot.cgroup),
+                         .slot = slot.slot,
+                         .monitor = std::move(slot.monitor),
+                         .sandbox = {}});
+  }
+  const MonotonicTime end = clock_.MonotonicNow() + kStopPatience;
+  const auto living = [this] {
+    return std::ranges::any_of(sandboxes_,
+                               [](const auto& item) { return bool(item.second->link); });
+  };
+  options_.stop.Reset();
+  while ((living() || !draining_.empty()) && clock_.MonotonicNow() < end) PollOnce(kDrainPauseMs);
+  cgroups_.RemoveAll();
+}
+
+}  // namespace soma::launcher
