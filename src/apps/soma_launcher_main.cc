@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // soma-launcher: starts sandboxes for a server that is not trusted to.
 #include <fcntl.h>
-#include <pwd.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -25,6 +24,7 @@
 #include "launcher/parent.h"
 #include "launcher/worker.h"
 #include "sys/fd.h"
+#include "sys/plain_file.h"
 #include "sys/real_clock.h"
 #include "sys/soma_paths.h"
 
@@ -65,11 +65,15 @@ struct Options {
 
 Result<std::uint32_t> ParseUser(const std::string& text) {
   if (const auto number = ParseInt<std::uint32_t>(text)) return *number;
-  const passwd* entry = getpwnam(text.c_str());
-  if (entry == nullptr) {
-    return Fail(Errc::kInvalidArgument, StrCat("there is no user ", soma::EscapeForTerminal(text)));
+  // Read here: a static program has no name services.
+  constexpr std::uint64_t kPasswdBytesMax = 16UL << 20;
+  SOMA_ASSIGN(const std::string accounts, soma::sys::ReadWholeFile("/etc/passwd", kPasswdBytesMax));
+  for (const std::string_view line : soma::Split(accounts, '\n')) {
+    const auto fields = soma::Split(line, ':');
+    if (fields.size() < 4 || fields[0] != text) continue;
+    if (const auto uid = ParseInt<std::uint32_t>(fields[2])) return *uid;
   }
-  return entry->pw_uid;
+  return Fail(Errc::kInvalidArgument, StrCat("there is no user ", soma::EscapeForTerminal(text)));
 }
 
 Status ParseOne(const std::string& name, const std::string& value, Options& options) {

@@ -155,13 +155,14 @@ Result<std::string> Roots::Lower(const control::TemplateId& template_id) {
   return path;
 }
 
-Result<Fd> Roots::Make(const control::TemplateId& template_id, const Fd& upper, const Fd& ids,
+Result<Fd> Roots::Make(const control::TemplateId& template_id, const Fd& upper, int id_namespace,
                        std::uint32_t first_id) {
   SOMA_ASSIGN(const std::string lower, Lower(template_id));
   SOMA_TRY(GiveTo(upper, "upper", first_id));
   SOMA_TRY(GiveTo(upper, "work", first_id));
   SOMA_ASSIGN(sys::MountFd mapped, sys::MountFd::Clone(lower));
-  SOMA_TRY_WHILE(mapped.SetAttributes({.user_namespace = ids.get()}), "mapping the template's ids");
+  SOMA_TRY_WHILE(mapped.SetAttributes({.user_namespace = id_namespace}),
+                 "mapping the template's ids");
   SOMA_ASSIGN(const TemporaryMount below,
               TemporaryMount::Attach(mapped.fd(), paths_.Mounts() + "/lower"));
   SOMA_ASSIGN(const TemporaryMount above,

@@ -24,9 +24,9 @@ class Roots {
   // Unshares the mount namespace of this process and mounts a tmpfs on paths.Mounts().
   static Result<Roots> Create(const Paths& paths);
 
-  // `ids` is a user namespace whose ids 0 to 65535 are the sandbox's range, beginning at
-  // `first_id`. `upper` is what Uppers::Take gave. kNotFound: no such template.
-  Result<Fd> Make(const control::TemplateId& template_id, const Fd& upper, const Fd& ids,
+  // `id_namespace` is a user namespace (borrowed) whose ids 0 to 65535 are the sandbox's range,
+  // beginning at `first_id`. `upper` is what Uppers::Take gave. kNotFound: no such template.
+  Result<Fd> Make(const control::TemplateId& template_id, const Fd& upper, int id_namespace,
                   std::uint32_t first_id);
 
  private:

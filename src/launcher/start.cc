@@ -77,8 +77,8 @@ Status Worker::Start(ClientId client, const control::Request& request) {
     auto sandbox = std::make_unique<Sandbox>();
     SOMA_ASSIGN(const Fd upper, uppers_.Take({.bytes = request.limits.disk_bytes,
                                               .inodes = request.limits.inodes}));
-    const Fd ids(fcntl(slot.id_namespace, F_DUPFD_CLOEXEC, 0));
-    SOMA_ASSIGN(const Fd root, roots_.Make(request.template_id, upper, ids, slot.ids.first));
+    SOMA_ASSIGN(const Fd root,
+                roots_.Make(request.template_id, upper, slot.id_namespace, slot.ids.first));
     SOMA_TRY(slot.cgroup.SetLimits(request.limits));
     SOMA_TRY(SaveRecord(options_.paths, {.sandbox = request.sandbox,
                                          .level = request.level,

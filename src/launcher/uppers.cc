@@ -49,9 +49,10 @@ Status FormatImage(const std::string& path, const DiskSize& size) {
   }
   return sys::RunProgram(
       {.path = mkfs,
-       .arguments = {"mkfs.ext4", "-q", "-F", "-O", "^has_journal,^resize_inode", "-m", "0", "-N",
-                     StrCat(size.inodes), "-E", "lazy_itable_init=1,nodiscard", path},
-       .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "MKE2FS_CONFIG=/dev/null"},
+       .arguments = {"mkfs.ext4", "-q", "-t", "ext4", "-F", "-O", "^has_journal,^resize_inode",
+                     "-m", "0", "-N", StrCat(size.inodes), "-E", "lazy_itable_init=1,nodiscard",
+                     path},
+       .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"},
        .descriptors = {}},
       std::chrono::seconds(30));
 }
