@@ -122,7 +122,7 @@ WallPlan ContainerPlan(const SlotIds& ids, control::TaskProfile profile,
   plan.init = false;
   plan.host_name = host_name;
   plan.mounts = Mounts(profile, host_name);
-  plan.network = walls::NetworkKind::kCapture;
+  plan.network = walls::NetworkKind::kLoopback;
   plan.capability_bounding = rooted ? RootedCapabilities() : AgentCapabilities();
   plan.keep_capabilities = true;
   plan.no_new_privs = !rooted;

@@ -17,6 +17,9 @@
 
 namespace soma::launcher {
 
+// More than a monitor can have under way: its answers and one event.
+constexpr int kLastWordsMax = 2 * static_cast<int>(kPendingMax);
+
 using control::Reply;
 using control::Request;
 using control::SandboxState;
@@ -70,7 +73,22 @@ Reply Worker::Answer(ClientId client, const Request& request, bool& later) {
   if (request.verb == Verb::kFreeze || request.verb == Verb::kThaw) return Freeze(request, sandbox);
   const Status forwarded = Forward(client, request, sandbox);
   later = forwarded.has_value();
-  return later ? Reply{} : control::Refusal(request, forwarded.error());
+  if (later) return {};
+  if (forwarded.error().code() == Errc::kUnavailable && HearTheLastOf(request.sandbox)) {
+    return Answer(client, request, later);
+  }
+  return control::Refusal(request, forwarded.error());
+}
+
+// A monitor that can't be written to has ended; what it said before is still to be read. True when the
+// sandbox is known to be over then, or forgotten.
+bool Worker::HearTheLastOf(const control::SandboxId& id) {
+  for (int i = 0; i < kLastWordsMax; ++i) {
+    const auto found = sandboxes_.find(id);
+    if (found == sandboxes_.end() || !found->second->link) return true;
+    ReceiveFromMonitor(*found->second);
+  }
+  return false;
 }
 
 Reply Worker::Hello(const Request& request) const {

@@ -126,6 +126,9 @@ Result<Roots> Roots::Create(const Paths& paths) {
   SOMA_TRY(MountAt("none", "/", "none", kSlave | kRecursive));
   SOMA_TRY(MountAt("soma", paths.Mounts(), "tmpfs", kNoSuid | kNoDevices));
   SOMA_TRY(MountAt("none", paths.Mounts(), "none", kPrivate));
+  if (chdir(paths.Mounts().c_str()) < 0) {
+    return std::unexpected(Error::FromErrno(errno, StrCat("chdir ", paths.Mounts())));
+  }
   return Roots(paths);
 }
 
@@ -163,10 +166,9 @@ Result<Fd> Roots::Make(const control::TemplateId& template_id, const Fd& upper, 
   SOMA_ASSIGN(sys::MountFd mapped, sys::MountFd::Clone(lower));
   SOMA_TRY_WHILE(mapped.SetAttributes({.user_namespace = id_namespace}),
                  "mapping the template's ids");
-  SOMA_ASSIGN(const TemporaryMount below,
-              TemporaryMount::Attach(mapped.fd(), paths_.Mounts() + "/lower"));
-  SOMA_ASSIGN(const TemporaryMount above,
-              TemporaryMount::Attach(upper, paths_.Mounts() + "/upper"));
+  // Relative names: whoever is inside reads them in its list of mounts.
+  SOMA_ASSIGN(const TemporaryMount below, TemporaryMount::Attach(mapped.fd(), "lower"));
+  SOMA_ASSIGN(const TemporaryMount above, TemporaryMount::Attach(upper, "upper"));
   // volatile: nothing is synced, the upper ends with its sandbox.
   SOMA_ASSIGN(sys::MountFd overlay,
               sys::MountFd::NewFilesystem("overlay",

@@ -21,7 +21,8 @@ namespace soma::launcher {
 
 class Roots {
  public:
-  // Unshares the mount namespace of this process and mounts a tmpfs on paths.Mounts().
+  // Unshares the mount namespace of this process, mounts a tmpfs on paths.Mounts() and makes that the
+  // working directory, where it stays.
   static Result<Roots> Create(const Paths& paths);
 
   // `id_namespace` is a user namespace (borrowed) whose ids 0 to 65535 are the sandbox's range,

@@ -83,6 +83,7 @@ class Worker {
   void AnswerSockets(ClientId client, const control::Request& request);
   // To the sandbox's monitor; its answer goes to the client.
   Status Forward(ClientId client, const control::Request& request, Sandbox& sandbox);
+  bool HearTheLastOf(const control::SandboxId& id);
 
   // start.cc: how a sandbox begins.
   Status Start(ClientId client, const control::Request& request);

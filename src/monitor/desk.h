@@ -44,6 +44,8 @@ class Desk {
   void OnClosed(ConnectionId connection);
 
   MonotonicTime lease_end() const { return lease_end_; }
+  // We are ending the sandbox: there is only its end to wait for.
+  bool is_ending() const { return ending_.has_value(); }
   // True once, when the lease has ended: the caller kills the sandbox.
   bool ExpireAt(MonotonicTime now);
 

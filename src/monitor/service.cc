@@ -155,6 +155,7 @@ std::vector<int> Service::AddCaptures(Reply& reply, std::vector<int> descriptors
 }
 
 int Service::TimeoutMs() {
+  if (desk_.is_ending()) return -1;
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(desk_.lease_end() - clock_.MonotonicNow());
   return static_cast<int>(
@@ -173,9 +174,7 @@ void Service::PollOnce() {
     ids.push_back(id);
     polls.push_back({.fd = connection.socket.get(), .events = POLLIN, .revents = 0});
   }
-  const bool expired = desk_.lease_end() <= clock_.MonotonicNow();
-  // Once the lease is over there is only the end to wait for.
-  if (poll(polls.data(), polls.size(), expired ? -1 : TimeoutMs()) < 0) return;
+  if (poll(polls.data(), polls.size(), TimeoutMs()) < 0) return;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (polls[first + i].revents != 0) Receive(ids[i]);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/packet_listener.h"
 
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -39,10 +40,12 @@ Result<sockaddr_un> AddressOf(const std::string& path) {
 }  // namespace
 
 Result<Fd> ListenPackets(const std::string& path) {
-  SOMA_ASSIGN(const sockaddr_un address, AddressOf(path));
+  // Bound under another name first: once `path` is there, connects queue.
+  const std::string fresh = path + ".new";
+  SOMA_ASSIGN(const sockaddr_un address, AddressOf(fresh));
   SOMA_ASSIGN(Fd fd, NewSocket());
-  if (unlink(path.c_str()) < 0 && errno != ENOENT) {
-    return std::unexpected(Error::FromErrno(errno, StrCat("unlink ", path)));
+  if (unlink(fresh.c_str()) < 0 && errno != ENOENT) {
+    return std::unexpected(Error::FromErrno(errno, StrCat("unlink ", fresh)));
   }
   // The mode of the socket before bind is that of the file: there is no moment at which others
   // could connect.
@@ -52,6 +55,9 @@ Result<Fd> ListenPackets(const std::string& path) {
   }
   if (listen(fd.get(), kBacklog) < 0) {
     return std::unexpected(Error::FromErrno(errno, StrCat("listen ", path)));
+  }
+  if (rename(fresh.c_str(), path.c_str()) < 0) {
+    return std::unexpected(Error::FromErrno(errno, StrCat("rename ", fresh)));
   }
   return fd;
 }
