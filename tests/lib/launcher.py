@@ -86,8 +86,18 @@ class Launcher:
     def start(self):
         self.process = subprocess.Popen([self.programs / "soma-launcher", *self.arguments], env=self.environment,
                                         stderr=self.log, stdin=subprocess.DEVNULL)
-        wait_until(lambda: self.socket.exists() or self.process.poll() is not None, "the launcher's socket")
-        return self.connect()
+        return wait_until(self.try_connect, "the launcher's socket")
+
+    def try_connect(self):
+        """None while it isn't there yet, or only the file of an earlier launcher that was killed."""
+        assert self.process.poll() is None, "the launcher has ended: " + self.log_text()
+        try:
+            return self.connect()
+        except (FileNotFoundError, ConnectionRefusedError):
+            return None
+
+    def log_text(self):
+        return pathlib.Path(self.log.name).read_text()
 
     @property
     def socket(self):
