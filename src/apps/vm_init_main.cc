@@ -238,6 +238,16 @@ Status EnterRoot() {
   return {};
 }
 
+// Until the server gives the sandbox its own name; sudo complains about a host without one. The
+// template's /etc/hosts knows it.
+Status NameHost() {
+  constexpr std::string_view kName = "soma";
+  if (sethostname(kName.data(), kName.size()) != 0) {
+    return std::unexpected(Error::FromErrno(errno, "sethostname"));
+  }
+  return {};
+}
+
 // A program of its own that keeps a descriptor across execve must have it without close-on-exec.
 Status PlaceAt(Fd from, int number) {
   if (from.get() == number) {
@@ -295,6 +305,7 @@ Status Boot(int count, char** arguments) {
   SOMA_TRY(BuildRoot(options));
   SOMA_TRY(MountSystem());
   SOMA_TRY(RaiseLoopback());
+  SOMA_TRY(NameHost());
   // Above the wire's number, so that placing the wire cannot close it.
   const Fd guest(
       fcntl(Fd(open("/soma-guest", O_RDONLY | O_CLOEXEC)).get(), F_DUPFD_CLOEXEC, kWireFd + 1));
