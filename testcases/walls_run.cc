@@ -4,12 +4,18 @@
 // for bench.
 //
 //   soma-walls-run [--workspace DIR] [--home DIR] [--hide PATH]… [--read PATH]… [--read-only]
-//                  [--second-path] [--explain] [--host-network] [--nproc N] -- COMMAND…
+//                  [--second-path] [--explain] [--host-network] [--nproc N] [--memory BYTES --pids
+//                  N] [--pty]
+//                  [--capture] -- COMMAND…
+//
+// --pty gives the command a terminal of its own and copies it to stdout. --capture accepts one
+// connection from inside and says where it was meant to go.
 //
 // Exit codes as `soma run`. A line "walls: …" on stderr says why nothing started.
-#include <poll.h>
-#include <signal.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -33,7 +39,6 @@ struct Options {
   ProcessWallsInput input;
   bool second_path = false;
   bool explain = false;
-  bool init = true;
 };
 
 Result<Options> ParseOptions(int argc, char** argv) {
@@ -60,6 +65,14 @@ Result<Options> ParseOptions(int argc, char** argv) {
       options.explain = true;
     } else if (word == "--host-network") {
       input.network = NetworkKind::kHost;
+    } else if (word == "--capture") {
+      input.network = NetworkKind::kCapture;
+    } else if (word == "--pty") {
+      input.terminal = TerminalKind::kPty;
+    } else if (word == "--memory") {
+      input.cgroup.memory_bytes_max = ParseInt<std::uint64_t>(value()).value_or(0);
+    } else if (word == "--pids") {
+      input.cgroup.pids_max = ParseInt<std::uint64_t>(value()).value_or(0);
     } else if (word == "--nproc") {
       input.limits.push_back({RLIMIT_NPROC, ParseInt<std::uint64_t>(value()).value_or(0)});
     } else {
@@ -73,7 +86,30 @@ Result<Options> ParseOptions(int argc, char** argv) {
   }
   if (input.workspace.empty()) return Fail(Errc::kInvalidArgument, "--workspace is missing");
   input.working_directory = input.workspace;
+  if (input.cgroup.memory_bytes_max != 0 || input.cgroup.pids_max != 0) {
+    input.cgroup.mode = CgroupMode::kCreate;
+    input.cgroup.name = StrCat("soma-run-", ::getpid());
+  }
   return options;
+}
+
+void CopyTerminal(RunningTask& task) {
+  const Fd terminal = task.TakeTerminal();
+  char buffer[4096];
+  for (ssize_t size = 0; (size = ::read(terminal.get(), buffer, sizeof buffer)) > 0;) {
+    (void)!::write(STDOUT_FILENO, buffer, static_cast<std::size_t>(size));
+  }
+}
+
+void AcceptOne(RunningTask& task) {
+  const CaptureSockets capture = task.TakeCapture();
+  const Fd accepted(::accept(capture.tcp4.get(), nullptr, nullptr));
+  sockaddr_in meant{};
+  socklen_t size = sizeof meant;
+  ::getsockname(accepted.get(), reinterpret_cast<sockaddr*>(&meant), &size);
+  char text[INET_ADDRSTRLEN] = {};
+  ::inet_ntop(AF_INET, &meant.sin_addr, text, sizeof text);
+  std::printf("captured %s:%d\n", text, ntohs(meant.sin_port));
 }
 
 Result<int> Run(int argc, char** argv) {
@@ -87,6 +123,8 @@ Result<int> Run(int argc, char** argv) {
     return 0;
   }
   SOMA_ASSIGN(auto task, Launch(plan, {}));
+  if (plan.terminal == TerminalKind::kPty) CopyTerminal(task);
+  if (plan.network == NetworkKind::kCapture) AcceptOne(task);
   const TaskEnd end = task.Wait();
   if (end.kind == TaskEndKind::kNotStarted) {
     std::fprintf(stderr, "walls: %s\n", end.Describe().c_str());

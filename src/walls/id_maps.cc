@@ -73,10 +73,13 @@ Result<Fd> MakeMappingNamespace(const std::vector<IdRange>& uids,
                                 const std::vector<IdRange>& gids) {
   const std::string uid_text = IdMapText(uids);
   const std::string gid_text = IdMapText(gids);
+  const pid_t parent = ::getpid();
   const sys::CloneResult clone = sys::Clone(CLONE_NEWUSER);
   if (clone.pid == 0) {
     (void)sys::DieWithParent(SIGKILL);
-    for (;;) ::pause();
+    // It may have died before the prctl.
+    while (::getppid() == parent) ::pause();
+    ::_exit(0);
   }
   if (clone.pid < 0) return std::unexpected(Error::FromErrno(clone.error, "clone3"));
   sys::Process holder(clone.pid, Fd(clone.pidfd));

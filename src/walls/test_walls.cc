@@ -26,6 +26,12 @@ void SwitchNamespacesOff(WallPlan& plan) {
   for (const auto& [name, one] : kOthers) {
     if (WithoutWall(name)) Remove(plan, one);
   }
+  // An own /proc needs an own pid namespace; without it the host's is what an attacker sees.
+  for (MountItem& item : plan.mounts) {
+    if (WithoutWall("pid") && item.kind == MountKind::kProc) {
+      item = {.kind = MountKind::kBind, .target = item.target, .source = "/proc"};
+    }
+  }
   if (WithoutWall("uts")) {
     Remove(plan, Namespaces::kUts);
     plan.host_name.clear();
@@ -36,7 +42,10 @@ void SwitchNamespacesOff(WallPlan& plan) {
   }
   // The host's whole tree in place of the view, writable.
   if (WithoutWall("mount") && !plan.mounts.empty()) plan.mounts.clear();
-  if (WithoutWall("user")) plan.user_namespaces.clear();
+  if (WithoutWall("user")) {
+    plan.user_namespaces.clear();
+    for (MountItem& item : plan.mounts) item.id_map = {};
+  }
 }
 
 }  // namespace
