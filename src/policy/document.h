@@ -23,10 +23,10 @@ struct Node {
   enum class Kind : std::uint8_t { kTable, kArray, kString, kInteger, kFloat, kBool, kOther };
   Kind kind = Kind::kTable;
   int line = 0;
-  std::string text;          // kString
-  std::int64_t integer = 0;  // kInteger, kBool (0 or 1)
-  double real = 0;           // kFloat
-  std::vector<Node> items;   // kArray
+  std::string text;           // kString
+  std::int64_t integer = 0;   // kInteger, kBool (0 or 1)
+  double real = 0;            // kFloat
+  std::vector<Node> items;    // kArray
   std::vector<Node> members;  // kTable, in the order of the text, keys unique
   std::string key;            // of a member of a table
 };

@@ -111,7 +111,7 @@ struct Limits {
 
 struct Isolation {
   std::optional<Sourced<Level>> level;  // absent: auto
-  Sourced<Level> minimum{Level::kProcess, {}};
+  Sourced<Level> minimum{Level::kNone, {}};  // kNone: any level, `none` only when it is named
 };
 
 struct Task {

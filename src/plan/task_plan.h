@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// TaskPlan: policy + path facts + machine + command → the walls of one `soma run` at level
+// `process`. Pure.
+#ifndef SOMA_PLAN_TASK_PLAN_H_
+#define SOMA_PLAN_TASK_PLAN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/view.h"
+#include "policy/model.h"
+#include "policy/path_facts.h"
+#include "walls/plan.h"
+
+namespace soma::plan {
+
+struct Caller {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::uint32_t umask = 022;
+  std::string home;  // real path, "" when there is none
+};
+
+// How a root caller's sandbox gets an identity that is not root.
+enum class RootRegime : std::uint8_t {
+  kUnusedId,  // an id that nobody has; files keep their owner by id-mapped mounts
+  kOwnerId,   // the workspace owner's id, where the file system can't be id-mapped
+};
+
+struct Machine {
+  bool cgroup_writable = false;  // a child of our own cgroup can be made and limited
+  int landlock_abi = 0;
+  bool may_notify = true;       // no other supervisor above us (EBUSY)
+  std::uint32_t unused_id = 0;  // for RootRegime::kUnusedId
+};
+
+struct Command {
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;  // of the caller, unfiltered
+  std::string working_directory;         // the caller's; used when it lies in the workspace
+  bool terminal = false;
+};
+
+struct TaskPlanInputs {
+  const policy::Policy& policy;
+  const policy::PathFacts& facts;
+  const Caller& caller;
+  const Machine& machine;
+  const Command& command;
+  RootRegime root_regime = RootRegime::kUnusedId;
+  std::string cgroup_name;  // one component, unique to this run
+};
+
+struct TaskPlan {
+  walls::WallPlan walls;
+  View view;
+  bool limits_by_cgroup = false;
+};
+
+// kUnimplemented for what the level can't keep (profile `rooted`, ephemeral with a live workspace),
+// kFailedPrecondition when a root caller's sandbox would have to be root. A rule that can't be kept
+// is an error, never a note; notes are about walls that are weaker than on another machine.
+Result<TaskPlan> BuildTaskPlan(const TaskPlanInputs& inputs);
+
+}  // namespace soma::plan
+
+#endif  // SOMA_PLAN_TASK_PLAN_H_
