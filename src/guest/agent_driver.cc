@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,8 @@
 #include "sys/fd.h"
 #include "sys/process.h"
 #include "sys/real_clock.h"
+#include "sys/seccomp.h"
+#include "walls/seccomp_profile.h"
 #include "wire/link.h"
 #include "wire/message.h"
 #include "wire/session.h"
@@ -56,19 +59,27 @@ constexpr wire::LinkSecret kSecret = {7, 7, 7};
   ::_exit(well ? 0 : 1);
 }
 
+void LoadRootedFilter() {
+  const auto program =
+      walls::ProgramFor(walls::SeccompProfile::kRooted, walls::SeccompNotify::kNone);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  SOMA_CHECK(sys::LoadSeccomp(program) == 0);
+}
+
 }  // namespace
 
 wire::Start Command(const std::string& text) {
   return {.profile = "strict", .arguments = {"/bin/sh", "-c", text}};
 }
 
-AgentDriver::AgentDriver() {
+AgentDriver::AgentDriver(Filter filter) {
   std::array<int, 2> ends{};
   SOMA_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
   wire_ = Fd(ends[0]);
   const sys::CloneResult child = sys::Clone(0);
   if (child.pid == 0) {
     wire_.Reset();
+    if (filter == Filter::kRooted) LoadRootedFilter();
     RunAgent(ends[1]);
   }
   SOMA_CHECK(child.pid > 0);

@@ -40,7 +40,9 @@ struct Arrived {
 
 class AgentDriver {
  public:
-  AgentDriver();
+  // With kRooted the agent lives under the seccomp filter that a container gives it.
+  enum class Filter : std::uint8_t { kNone, kRooted };
+  explicit AgentDriver(Filter filter = Filter::kNone);
   ~AgentDriver();
 
   // A new session object, as a new server process would have, on the same wire. Bytes that the old

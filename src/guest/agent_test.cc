@@ -124,6 +124,19 @@ TEST(Agent, ARootedTaskIsBounded) {
   EXPECT_NE(run.out.find("Seccomp:\t2"), std::string::npos) << run.out;
 }
 
+// As in a container: no clone3 there, and the strict filter comes on top.
+TEST(Agent, WorksUnderTheFilterOfAContainer) {
+  AgentDriver agent(AgentDriver::Filter::kRooted);
+  EXPECT_EQ(agent.Run(Command("echo here")).out, "here\n");
+  wire::Start start = Command("stty size");
+  start.has_terminal = true;
+  start.terminal = {.columns = 80, .rows = 24};
+  start.profile = "rooted";
+  const Arrived& run = agent.Run(start);
+  EXPECT_EQ(run.out, "24 80\r\n");
+  EXPECT_TRUE(agent.Run(wire::ReadFile{.path = "/etc/passwd"}).Find<wire::Ok>());
+}
+
 TEST(Agent, StdinIsWrittenAndClosed) {
   AgentDriver agent;
   wire::Start start = Command("cat");
