@@ -8,7 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <expected>
 
 #include "base/error.h"
 #include "base/result.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "walls/denied.h"
 
+#include <iterator>
 #include <utility>
 #include <vector>
 

@@ -10,12 +10,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "tools/seccomp/policy.h"

@@ -8,14 +8,13 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <netinet/in.h>
+#include <netinet/in.h>  // IWYU pragma: keep
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>

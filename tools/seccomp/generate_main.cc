@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
+#include <ios>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "tools/seccomp/compiler.h"

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "tools/seccomp/constants.h"
@@ -94,7 +96,7 @@ class Loader {
       words = words.subspan(1);
     }
     if (numbers.empty()) return Fail(Errc::kInvalidArgument, "no call is named");
-    SOMA_ASSIGN(std::vector<Test> tests, Tests(words));
+    SOMA_ASSIGN(const std::vector<Test> tests, Tests(words));
     for (const std::uint32_t number : numbers) {
       Clauses& clauses = calls[number];
       if (!clauses.empty() && clauses.back().tests.empty()) {

@@ -7,17 +7,20 @@
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <netinet/in.h>
+#include <netinet/in.h>  // IWYU pragma: keep
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <string>
+
+#include "base/result.h"
 
 namespace soma::seccomp {
 namespace {
@@ -112,8 +115,8 @@ TEST(Strict, RefusesTheKernelsAdministration) {
 TEST(Strict, ClonesThreadsAndProcessesButNoNamespaces) {
   const Policy strict = Load("strict");
   EXPECT_EQ(Ask(strict, SYS_clone, {CLONE_VM | CLONE_THREAD | CLONE_SIGHAND}), SECCOMP_RET_ALLOW);
-  for (const int bit : {CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWPID,
-                                   CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP, CLONE_PARENT}) {
+  for (const int bit : {CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWPID, CLONE_NEWIPC,
+                        CLONE_NEWUTS, CLONE_NEWCGROUP, CLONE_PARENT}) {
     const auto flag = static_cast<std::uint64_t>(bit);
     EXPECT_EQ(Ask(strict, SYS_clone, {flag | 17}), kEperm) << flag;
     // The kernel looks at the lower half only, so nothing above may hide a flag.
