@@ -4,12 +4,13 @@
 // A journal is a directory:
 //   head.jsonl            the head file: one line for each opening, mark, closing or sealing of a
 //                         segment, chained; the hash of its last line is *the head*
-//   segments/N/NNNNNNNN.jsonl  one segment a writer (N = number / 1000): chained records; the first
-//                         one continues the head at its opening
+//   segments/N/NNNNNNNN.jsonl  a segment (N = number / 1000): chained records of one writer at a
+//                         time; each writer's first record names the head that it continues
 //
 // Many processes may write at once, each to a segment of its own; the head file is appended under a
-// lock that is held for microseconds. A writer holds an exclusive flock on its segment as
-// long as it lives, so the next one to open the journal finds abandoned segments and seals them.
+// lock that is held for microseconds. A writer goes on with an idle segment or makes one. It holds
+// an exclusive flock on it as long as it lives, so the next one to open the journal finds abandoned
+// segments and seals them.
 // Killed at any instruction it leaves a journal that verifies: at worst the last record is torn,
 // which the seal names.
 //
