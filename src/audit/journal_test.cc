@@ -11,16 +11,16 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <future>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "audit/event.h"
 #include "audit/head.h"
+#include "audit/journal_fixture_test.h"
 #include "audit/layout.h"
 #include "audit/recorder.h"
 #include "audit/tail.h"
-#include "audit/test_journal.h"
 #include "audit/verify.h"
 
 namespace soma::audit {
@@ -88,16 +88,16 @@ TEST_F(JournalTest, ManyThreadsShareOneJournal) {
   constexpr int kEach = 25;
   {
     const auto journal = Open("r1");
-    std::vector<std::thread> threads;
+    std::vector<std::future<void>> threads;
     threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&] {
+      threads.push_back(std::async(std::launch::async, [&] {
         for (int i = 0; i < kEach; ++i) {
           EXPECT_TRUE(journal->Record(Refusal("x"), Durability::kBeforeEffect));
         }
-      });
+      }));
     }
-    for (std::thread& thread : threads) thread.join();
+    for (std::future<void>& thread : threads) thread.get();
   }
   const VerifyReport report = Verify();
   EXPECT_TRUE(report.ok()) << Words(report);

@@ -12,9 +12,9 @@
 
 #include "audit/event.h"
 #include "audit/journal.h"
+#include "audit/journal_fixture_test.h"
 #include "audit/layout.h"
 #include "audit/recorder.h"
-#include "audit/test_journal.h"
 
 namespace soma::audit {
 namespace {

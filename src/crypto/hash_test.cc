@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "crypto/random.h"
 
@@ -40,11 +44,18 @@ TEST(EqualInConstantTime, ComparesContentAndSize) {
   EXPECT_TRUE(EqualInConstantTime({}, {}));
 }
 
-TEST(RandomHex, HasTheLengthAndDiffers) {
-  KernelRandom random;
-  const std::string first = RandomHex(random, 20);
-  EXPECT_EQ(first.size(), 40U);
-  EXPECT_NE(first, RandomHex(random, 20));
+class CountingRandom final : public Random {
+ public:
+  void Fill(std::span<std::uint8_t> out) override {
+    for (std::uint8_t& byte : out) byte = next++;
+  }
+  std::uint8_t next = 0x0f;
+};
+
+TEST(RandomHex, SpellsTheBytesItWasGiven) {
+  CountingRandom random;
+  EXPECT_EQ(RandomHex(random, 3), "0f1011");
+  EXPECT_EQ(RandomHex(random, 20).size(), 40U);
 }
 
 }  // namespace

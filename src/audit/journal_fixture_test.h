@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // For the journal's tests: a temporary directory, a clock that is moved by hand, and the journal's
 // files as values that a test may damage.
-#ifndef SOMA_AUDIT_TEST_JOURNAL_H_
-#define SOMA_AUDIT_TEST_JOURNAL_H_
+#ifndef SOMA_AUDIT_JOURNAL_FIXTURE_TEST_H_
+#define SOMA_AUDIT_JOURNAL_FIXTURE_TEST_H_
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -90,4 +90,4 @@ inline std::string Words(const VerifyReport& report) {
 
 }  // namespace soma::audit
 
-#endif  // SOMA_AUDIT_TEST_JOURNAL_H_
+#endif  // SOMA_AUDIT_JOURNAL_FIXTURE_TEST_H_
