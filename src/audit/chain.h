@@ -28,7 +28,7 @@ namespace soma::audit {
 using crypto::Digest;
 
 // A longer line is a fault. An event of the largest texts, each byte escaped to six, stays below.
-inline constexpr std::size_t kLineBytesMax = 256 * 1024;
+inline constexpr std::size_t kLineBytesMax = std::size_t{256} * 1024;
 
 struct Line {
   std::uint64_t number = 0;

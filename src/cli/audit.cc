@@ -13,10 +13,12 @@
 #include <string_view>
 #include <vector>
 
+#include "audit/chain.h"
 #include "audit/event.h"
 #include "audit/tail.h"
 #include "audit/time_text.h"
 #include "audit/verify.h"
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "cli/command.h"

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 chose the name
 class App;
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/hash.h"
 
-#include <sodium.h>
+#include <sodium/crypto_auth_hmacsha256.h>
+#include <sodium/crypto_hash_sha256.h>
+#include <sodium/utils.h>
 
+#include <array>
+#include <cstdint>
 #include <new>
 
 #include "base/bytes.h"

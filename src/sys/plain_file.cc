@@ -12,9 +12,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <expected>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"

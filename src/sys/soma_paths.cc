@@ -7,8 +7,10 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <expected>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/result.h"
@@ -36,7 +38,8 @@ Result<std::string> StateDirectory() {
   }
   if (::geteuid() == 0) return "/var/lib/soma";
   // The XDG specification has relative paths ignored.
-  if (std::string xdg = Variable("XDG_STATE_HOME"); xdg.starts_with('/')) return xdg + "/soma";
+  if (const std::string xdg = Variable("XDG_STATE_HOME"); xdg.starts_with('/'))
+    return xdg + "/soma";
   const std::string home = Variable("HOME");
   if (home.starts_with('/')) return home + "/.local/state/soma";
   return Fail(Errc::kFailedPrecondition,
@@ -48,7 +51,8 @@ Result<std::string> RuntimeDirectory() {
     return Absolute("SOMA_RUNTIME_DIR", std::move(given));
   }
   if (::geteuid() == 0) return "/run/soma";
-  if (std::string xdg = Variable("XDG_RUNTIME_DIR"); xdg.starts_with('/')) return xdg + "/soma";
+  if (const std::string xdg = Variable("XDG_RUNTIME_DIR"); xdg.starts_with('/'))
+    return xdg + "/soma";
   SOMA_ASSIGN(const std::string state, StateDirectory());
   return state + "/run";
 }
