@@ -17,8 +17,10 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -48,7 +50,10 @@ Agent::Agent(Clock& clock, Loop loop, Fd wire, WireKind kind)
       wire_(std::move(wire)),
       kind_(kind),
       buffer_(kReadSize),
-      tasks_(clock) {}
+      tasks_(clock),
+      egress_(loop_, session_, [this](wire::ChannelId channel, std::unique_ptr<Operation> kept) {
+        operations_[channel] = std::move(kept);
+      }) {}
 
 Agent::~Agent() = default;
 
@@ -195,6 +200,11 @@ void Agent::OnEvent(wire::SessionEvent event) {
 
 void Agent::OnMessage(wire::SessionEvent& event) {
   if (event.opens) return OnRequest(event.channel, std::move(event.message));
+  if ((event.channel & wire::kGuestChannelBit) != 0) {
+    const auto own = operations_.find(event.channel);
+    if (own != operations_.end()) own->second->OnReply(event.message);
+    return;
+  }
   if (event.closes && !std::holds_alternative<wire::End>(event.message)) {
     return ForgetChannel(event.channel);
   }
@@ -227,13 +237,17 @@ void Agent::ForgetChannel(wire::ChannelId channel) {
 // Operations and readers whose channel was closed from here.
 void Agent::Sweep() {
   if (operations_.size() + readers_.size() == session_.channel_count()) return;
-  std::erase_if(operations_, [&](const auto& item) { return !session_.IsOpen(item.first); });
+  std::erase_if(operations_, [&](const auto& item) {
+    return !session_.IsOpen(item.first) && !item.second->HasWork();
+  });
   std::erase_if(readers_, [&](const auto& item) { return !session_.IsOpen(item.first); });
 }
 
 void Agent::SayWhoWeAre() {
   utsname name{};
   ::uname(&name);
+  std::vector<std::string> features;
+  if (egress_.serving()) features.emplace_back("egress");
   const auto said = session_.Announce(
       wire::Identity{.agent = "soma-guest 0.1.0",
                      .kernel_release = name.release,

@@ -13,12 +13,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "guest/egress_gate.h"
 #include "guest/loop.h"
 #include "guest/operation.h"
 #include "guest/settings.h"
@@ -41,6 +42,9 @@ class Agent {
   ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
+
+  // Takes over the way out of a virtual machine; before Run.
+  Status ServeEgress(CaptureListeners listeners) { return egress_.Serve(std::move(listeners)); }
 
   // Until the wire ends.
   Status Run();
@@ -105,6 +109,7 @@ class Agent {
   Settings settings_;
   TaskTable tasks_;
   std::map<wire::ChannelId, pid_t> readers_;  // channels of Start and Attach
+  EgressGate egress_;
   std::map<wire::ChannelId, std::unique_ptr<Operation>> operations_;
 };
 

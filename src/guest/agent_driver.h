@@ -11,9 +11,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "guest/egress_gate.h"
 #include "sys/fd.h"
 #include "sys/process.h"
 #include "wire/message.h"
@@ -43,6 +45,8 @@ class AgentDriver {
   // With kRooted the agent lives under the seccomp filter that a container gives it.
   enum class Filter : std::uint8_t { kNone, kRooted };
   explicit AgentDriver(Filter filter = Filter::kNone);
+  // An agent that holds a way out of a virtual machine.
+  explicit AgentDriver(CaptureListeners listeners);
   ~AgentDriver();
 
   // A new session object, as a new server process would have, on the same wire. Bytes that the old
@@ -59,6 +63,8 @@ class AgentDriver {
   const Arrived& Finish(wire::ChannelId channel);
   const Arrived& Run(const wire::Message& request) { return Finish(Request(request)); }
   const Arrived& operator[](wire::ChannelId channel) { return arrived_[channel]; }
+  // The channels that the agent has opened, with their requests, in order.
+  const std::vector<std::pair<wire::ChannelId, wire::Message>>& opened() const { return opened_; }
   // Consume nothing from now on: a reader that is stuck.
   void StopConsuming() { consuming_ = false; }
 
@@ -70,6 +76,7 @@ class AgentDriver {
   void CloseWire() { wire_.Reset(); }
 
  private:
+  void Begin(Filter filter, CaptureListeners listeners);
   void Step();
   void Take(wire::SessionEvent event);
 
@@ -80,6 +87,7 @@ class AgentDriver {
   bool reaped_ = false;
   std::unique_ptr<wire::Session> session_;
   std::map<wire::ChannelId, Arrived> arrived_;
+  std::vector<std::pair<wire::ChannelId, wire::Message>> opened_;
 };
 
 // A shell command under `strict`, as whoever the default user is.

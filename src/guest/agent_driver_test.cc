@@ -41,8 +41,9 @@ constexpr std::chrono::seconds kPatience{60};
 constexpr wire::LinkSecret kSecret = {7, 7, 7};
 
 // The agent inside this process's copy, or with SOMA_GUEST_PROGRAM the program itself.
-[[noreturn]] void RunAgent(int wire) {
-  if (const char* program = ::getenv("SOMA_GUEST_PROGRAM"); program != nullptr) {
+[[noreturn]] void RunAgent(int wire, CaptureListeners listeners) {
+  const bool has_egress = bool(listeners.tcp4) || bool(listeners.dns_udp4);
+  if (const char* program = ::getenv("SOMA_GUEST_PROGRAM"); program != nullptr && !has_egress) {
     constexpr int kWireDescriptor = 3;
     if (wire == kWireDescriptor) {
       ::fcntl(wire, F_SETFD, 0);
@@ -55,7 +56,7 @@ constexpr wire::LinkSecret kSecret = {7, 7, 7};
   ::umask(0);
   sys::RealClock clock;
   auto agent = Agent::Create(clock, Fd(wire), WireKind::kSocket);
-  const bool well = agent && (*agent)->Run();
+  const bool well = agent && (*agent)->ServeEgress(std::move(listeners)) && (*agent)->Run();
   ::_exit(well ? 0 : 1);
 }
 
@@ -72,7 +73,11 @@ wire::Start Command(const std::string& text) {
   return {.profile = "strict", .arguments = {"/bin/sh", "-c", text}};
 }
 
-AgentDriver::AgentDriver(Filter filter) {
+AgentDriver::AgentDriver(Filter filter) { Begin(filter, {}); }
+
+AgentDriver::AgentDriver(CaptureListeners listeners) { Begin(Filter::kNone, std::move(listeners)); }
+
+void AgentDriver::Begin(Filter filter, CaptureListeners listeners) {
   std::array<int, 2> ends{};
   SOMA_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
   wire_ = Fd(ends[0]);
@@ -80,7 +85,7 @@ AgentDriver::AgentDriver(Filter filter) {
   if (child.pid == 0) {
     wire_.Reset();
     if (filter == Filter::kRooted) LoadRootedFilter();
-    RunAgent(ends[1]);
+    RunAgent(ends[1], std::move(listeners));
   }
   SOMA_CHECK(child.pid > 0);
   ::close(ends[1]);
@@ -133,6 +138,7 @@ void AgentDriver::Take(wire::SessionEvent event) {
     return;
   }
   if (const auto* cut = std::get_if<wire::Cut>(&event.message)) arrived.lost += cut->lost_bytes;
+  if (event.opens) opened_.emplace_back(event.channel, event.message);
   arrived.closed |= event.closes;
   arrived.messages.push_back(std::move(event.message));
 }

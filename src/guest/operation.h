@@ -31,6 +31,10 @@ class Operation {
 
   // Data and End from the host. Data has to be Consumed.
   virtual void OnMessage(wire::Message&) {}
+  // On a channel that the agent opened: whatever the host says, the terminal reply included.
+  virtual void OnReply(wire::Message&) {}
+  // Must outlive its channel for a little.
+  virtual bool HasWork() const { return false; }
   // The session takes bytes for this channel (again).
   virtual void OnWritable() {}
 

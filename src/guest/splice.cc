@@ -26,6 +26,15 @@
 
 namespace soma::guest {
 
+void ResetOnClose(const Fd& socket) {
+  const linger now{.l_onoff = 1, .l_linger = 0};
+  static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now));
+}
+
+Splice::~Splice() {
+  if (!channel_finished_ || !socket_finished_) Stop();
+}
+
 Status Splice::Begin(Fd socket) {
   socket_ = std::move(socket);
   SOMA_ASSIGN(registration_,
@@ -104,9 +113,15 @@ void Splice::Update() {
   registration_.Want(events);
 }
 
-void Splice::Break() {
+void Splice::Stop() {
+  if (!socket_) return;
   registration_.Reset();
+  ResetOnClose(socket_);
   socket_.Reset();
+}
+
+void Splice::Break() {
+  Stop();
   session().Abort(channel(), Errc::kUnavailable, "connection reset");
 }
 

@@ -18,17 +18,28 @@
 
 namespace soma::guest {
 
+// Makes the peer see a reset instead of an orderly end when the socket is closed.
+void ResetOnClose(const Fd& socket);
+
+// A connection that ends in any other way than by End from both sides is reset, so that nobody
+// takes a part for the whole.
 class Splice : public Operation {
  public:
   // `socket` doesn't block. Nothing is carried before Begin.
   Splice(Loop& loop, wire::Session& session, wire::ChannelId channel)
       : Operation(session, channel), loop_(loop) {}
 
+  ~Splice() override;
+
   void OnMessage(wire::Message& message) override;
   void OnWritable() override { Update(); }
+  // The channel may be closed while its last bytes still wait for the socket.
+  bool HasWork() const override { return socket_ && !pending_.empty(); }
 
  protected:
   Status Begin(Fd socket);
+  // Resets the connection; the channel is over already.
+  void Stop();
   Loop& loop() { return loop_; }
 
  private:

@@ -134,6 +134,8 @@ class Session {
   bool established() const { return link_.established(); }
   std::uint64_t epoch() const { return link_.epoch(); }
   std::size_t channel_count() const { return channels_.size(); }
+  // Of these, the ones that this side opened.
+  std::size_t own_channel_count() const { return channels_ours_; }
   bool IsOpen(ChannelId channel) const { return channels_.contains(channel); }
   // For tests and statistics.
   std::size_t queued_bytes() const { return link_.queued_bytes(); }
