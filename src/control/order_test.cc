@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+
 #include "control/order.h"
 
 #include <gtest/gtest.h>

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <expected>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -4,11 +4,11 @@
 #include <linux/capability.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -56,15 +56,6 @@ MountItem Tmpfs(std::string target, std::uint64_t bytes, std::uint32_t mode) {
   return item;
 }
 
-MountItem File(std::string target, std::string content) {
-  MountItem item;
-  item.kind = MountKind::kFile;
-  item.target = std::move(target);
-  item.content = std::move(content);
-  item.mode = 0644;
-  return item;
-}
-
 MountItem Simple(MountKind kind, std::string target) {
   MountItem item;
   item.kind = kind;
@@ -84,7 +75,7 @@ void HideProc(std::vector<MountItem>& mounts) {
   }
 }
 
-std::vector<MountItem> Mounts(control::TaskProfile profile, std::string_view host_name) {
+std::vector<MountItem> Mounts(control::TaskProfile profile) {
   std::vector<MountItem> mounts;
   MountItem root = Simple(MountKind::kBind, "/");
   root.slot = kRootSlot;
@@ -98,12 +89,6 @@ std::vector<MountItem> Mounts(control::TaskProfile profile, std::string_view hos
   MountItem sys = Tmpfs("/sys", kAlmostNothing, 0555);
   sys.read_only = true;
   mounts.push_back(std::move(sys));
-  mounts.push_back(File("/etc/hostname", StrCat(host_name, "\n")));
-  // sudo complains about a host name that it can't resolve.
-  mounts.push_back(File("/etc/hosts",
-                        StrCat("127.0.0.1 localhost\n::1 localhost\n127.0.1.1 ", host_name, "\n")));
-  // Port 53 of every address is the capture's.
-  mounts.push_back(File("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:5\n"));
   return mounts;
 }
 
@@ -121,8 +106,8 @@ WallPlan ContainerPlan(const SlotIds& ids, control::TaskProfile profile,
   plan.namespaces = walls::Namespaces::kAll;
   plan.init = false;
   plan.host_name = host_name;
-  plan.mounts = Mounts(profile, host_name);
-  plan.network = walls::NetworkKind::kLoopback;
+  plan.mounts = Mounts(profile);
+  plan.network = walls::NetworkKind::kCapture;
   plan.capability_bounding = rooted ? RootedCapabilities() : AgentCapabilities();
   plan.keep_capabilities = true;
   plan.no_new_privs = !rooted;

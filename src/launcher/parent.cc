@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <string>
 #include <utility>
 #include <vector>

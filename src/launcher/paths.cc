@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <expected>
 #include <string>
 
 #include "base/error.h"

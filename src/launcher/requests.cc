@@ -80,8 +80,8 @@ Reply Worker::Answer(ClientId client, const Request& request, bool& later) {
   return control::Refusal(request, forwarded.error());
 }
 
-// A monitor that can't be written to has ended; what it said before is still to be read. True when the
-// sandbox is known to be over then, or forgotten.
+// A monitor that can't be written to has ended; what it said before is still to be read. True when
+// the sandbox is known to be over then, or forgotten.
 bool Worker::HearTheLastOf(const control::SandboxId& id) {
   for (int i = 0; i < kLastWordsMax; ++i) {
     const auto found = sandboxes_.find(id);
@@ -95,6 +95,9 @@ Reply Worker::Hello(const Request& request) const {
   Reply reply = control::Accepted(request);
   reply.launcher.regime = options_.regime;
   reply.launcher.levels = 1U << static_cast<unsigned>(control::Level::kContainer);
+  if (CanEmulate()) {
+    reply.launcher.levels |= 1U << static_cast<unsigned>(control::Level::kEmulated);
+  }
   reply.launcher.sandboxes = static_cast<std::uint32_t>(sandboxes_.size());
   reply.launcher.sandboxes_max = static_cast<std::uint32_t>(options_.sandboxes_max);
   reply.launcher.epoch = static_cast<std::uint32_t>(getpid());

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "control/messages.h"
@@ -21,14 +22,14 @@ namespace soma::launcher {
 
 class Roots {
  public:
-  // Unshares the mount namespace of this process, mounts a tmpfs on paths.Mounts() and makes that the
-  // working directory, where it stays.
+  // Unshares the mount namespace of this process, mounts a tmpfs on paths.Mounts() and makes that
+  // the working directory, where it stays.
   static Result<Roots> Create(const Paths& paths);
 
   // `id_namespace` is a user namespace (borrowed) whose ids 0 to 65535 are the sandbox's range,
   // beginning at `first_id`. `upper` is what Uppers::Take gave. kNotFound: no such template.
   Result<Fd> Make(const control::TemplateId& template_id, const Fd& upper, int id_namespace,
-                  std::uint32_t first_id);
+                  std::uint32_t first_id, std::string_view host_name);
 
  private:
   struct Mounted {

@@ -5,7 +5,11 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <expected>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/result.h"
@@ -19,6 +23,19 @@
 #include "sys/user_namespace.h"
 
 namespace soma::launcher {
+namespace {
+
+// Nothing; in a test build which wall is to be left out.
+std::vector<std::string> MonitorEnvironment() {
+#if SOMA_TEST_SWITCHES
+  if (const char* without = std::getenv("SOMA_TEST_WITHOUT")) {
+    return {std::string("SOMA_TEST_WITHOUT=") + without};
+  }
+#endif
+  return {};
+}
+
+}  // namespace
 
 Result<ReadySlot> Slots::Make() {
   std::uint32_t slot = 0;
@@ -36,7 +53,7 @@ Result<ReadySlot> Slots::Make() {
   auto monitor = sys::StartProgram(
       {.path = options_.monitor_program,
        .arguments = {"soma-monitor"},
-       .environment = {},
+       .environment = MonitorEnvironment(),
        .descriptors = {{.fd = link.second.get(), .inside = control::kMonitorLinkFd}}});
   if (!monitor) {
     (void)cgroup.Remove();

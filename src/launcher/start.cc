@@ -4,12 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -17,6 +18,7 @@
 #include "base/text.h"
 #include "control/messages.h"
 #include "control/order.h"
+#include "launcher/blueprint.h"
 #include "launcher/container_plan.h"
 #include "launcher/record.h"
 #include "launcher/slots.h"
@@ -30,8 +32,7 @@
 namespace soma::launcher {
 
 // Fills `sandbox` and tells the waiting monitor what to start.
-Status Worker::SendOrder(ReadySlot& slot, const control::Request& request, const Fd& root,
-                         Sandbox& sandbox) {
+Status Worker::SendOrder(ReadySlot& slot, const control::Request& request, Sandbox& sandbox) {
   const std::string socket_path = options_.paths.MonitorSocket(request.sandbox);
   SOMA_ASSIGN(const Fd listener, sys::ListenPackets(socket_path));
   if (geteuid() == 0 && chown(socket_path.c_str(), options_.server_uid, 0) < 0) {
@@ -39,9 +40,12 @@ Status Worker::SendOrder(ReadySlot& slot, const control::Request& request, const
   }
   SOMA_ASSIGN(sys::SocketPair wire, sys::MakeSocketPair(SOCK_STREAM));
   SOMA_ASSIGN(sys::SocketPair connection, sys::MakeSocketPair(SOCK_SEQPACKET | SOCK_NONBLOCK));
-  const walls::WallPlan plan =
-      ContainerPlan(slot.ids, request.profile, request.limits, request.sandbox.text());
-  SOMA_TRY_WHILE(walls::Validate(plan), "the container's plan");
+  const bool container = request.level == control::Level::kContainer;
+  SOMA_ASSIGN(const Blueprint blueprint,
+              container ? ContainerBlueprint(slot, request, std::move(wire.second))
+                        : MachineBlueprint(slot, request, std::move(wire.second)));
+  SOMA_TRY_WHILE(walls::Validate(blueprint.plan), "the sandbox's plan");
+  SOMA_TRY(slot.cgroup.SetLimits(blueprint.limits));
   control::Order order;
   order.sandbox = request.sandbox;
   order.level = request.level;
@@ -50,21 +54,40 @@ Status Worker::SendOrder(ReadySlot& slot, const control::Request& request, const
   order.server_uid = options_.server_uid;
   order.lease_seconds = request.lease_seconds;
   order.token = request.token;
-  order.plan = walls::Encode(plan);
+  order.plan = walls::Encode(blueprint.plan);
   SOMA_ASSIGN(const Bytes packet, control::Encode(order));
-  const std::array<int, control::kOrderFirstSlot + kContainerSlots> descriptors = {
-      listener.get(),       connection.second.get(), wire.first.get(), root.get(),
-      guest_program_.get(), wire.second.get(),       null_.get()};
+  std::vector<int> descriptors = {listener.get(), connection.second.get(), wire.first.get()};
+  descriptors.insert(descriptors.end(), blueprint.slots.begin(), blueprint.slots.end());
   SOMA_TRY_WHILE(sys::SendPacket(slot.link, packet, descriptors), "sending the order");
   sandbox.wire = std::move(wire.first);
   sandbox.connection = std::move(connection.first);
   return {};
 }
 
+// The size that was asked for now is the likeliest next one: some of it are kept ready.
+Result<Fd> Worker::TakeUpper(const control::Limits& limits) {
+  const DiskSize size{.bytes = limits.disk_bytes, .inodes = limits.inodes};
+  uppers_.KeepAtLeast(size, options_.ready_wanted);
+  return uppers_.Take(size);
+}
+
+Result<Blueprint> Worker::ContainerBlueprint(const ReadySlot& slot, const control::Request& request,
+                                             Fd guest_wire) {
+  SOMA_ASSIGN(const Fd upper, TakeUpper(request.limits));
+  SOMA_ASSIGN(Fd root, roots_.Make(request.template_id, upper, slot.id_namespace, slot.ids.first,
+                                   request.sandbox.text()));
+  Blueprint blueprint;
+  blueprint.plan = ContainerPlan(slot.ids, request.profile, request.limits, request.sandbox.text());
+  blueprint.limits = request.limits;
+  // The order of container_plan.h.
+  blueprint.AddOwned(std::move(root));
+  blueprint.AddBorrowed(guest_program_);
+  blueprint.AddOwned(std::move(guest_wire));
+  blueprint.AddBorrowed(null_);
+  return blueprint;
+}
+
 Status Worker::Start(ClientId client, const control::Request& request) {
-  if (request.level != control::Level::kContainer) {
-    return Fail(Errc::kUnimplemented, "this launcher starts containers only");
-  }
   const auto is_draining = [&](const Draining& draining) {
     return draining.sandbox == request.sandbox;
   };
@@ -75,16 +98,11 @@ Status Worker::Start(ClientId client, const control::Request& request) {
   idle_done_ = false;
   const auto prepare = [&]() -> Result<std::unique_ptr<Sandbox>> {
     auto sandbox = std::make_unique<Sandbox>();
-    SOMA_ASSIGN(const Fd upper, uppers_.Take({.bytes = request.limits.disk_bytes,
-                                              .inodes = request.limits.inodes}));
-    SOMA_ASSIGN(const Fd root,
-                roots_.Make(request.template_id, upper, slot.id_namespace, slot.ids.first));
-    SOMA_TRY(slot.cgroup.SetLimits(request.limits));
     SOMA_TRY(SaveRecord(options_.paths, {.sandbox = request.sandbox,
                                          .level = request.level,
                                          .slot = slot.slot,
                                          .monitor = slot.monitor_identity}));
-    SOMA_TRY(SendOrder(slot, request, root, *sandbox));
+    SOMA_TRY(SendOrder(slot, request, *sandbox));
     return sandbox;
   };
   auto prepared = prepare();

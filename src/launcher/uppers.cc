@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,15 +99,20 @@ Result<std::string> Uppers::BlankOf(const DiskSize& size) {
   return path;
 }
 
-Result<Fd> Uppers::Make(const DiskSize& size) {
+Result<Fd> Uppers::TakeImage(const DiskSize& size) {
   SOMA_ASSIGN(const std::string blank, BlankOf(size));
   const std::string path = StrCat(paths_.Uppers(), "/", ++counter_, ".ext4");
   SOMA_ASSIGN(const Fd from, sys::OpenFile(blank, O_RDONLY));
-  SOMA_ASSIGN(const Fd file, sys::OpenFile(path, O_RDWR | O_CREAT | O_EXCL));
+  SOMA_ASSIGN(Fd file, sys::OpenFile(path, O_RDWR | O_CREAT | O_EXCL));
   const Status copied = CopySparse(from, file);
   // From here on only descriptors know it.
   unlink(path.c_str());
   SOMA_TRY_WHILE(copied, "copying an empty disk");
+  return file;
+}
+
+Result<Fd> Uppers::Make(const DiskSize& size) {
+  SOMA_ASSIGN(const Fd file, TakeImage(size));
   SOMA_ASSIGN(const sys::LoopDevice loop, sys::AttachLoop(file.get(), sys::LoopMode::kReadWrite));
   SOMA_ASSIGN(sys::MountFd mount,
               sys::MountFd::NewFilesystem("ext4", {{.key = "source", .value = loop.path}},
@@ -127,15 +132,27 @@ Result<Fd> Uppers::Take(const DiskSize& size) {
   return Make(size);
 }
 
-void Uppers::Keep(const DiskSize& size, std::size_t count) {
-  auto shelf = std::ranges::find(shelves_, size, &Shelf::size);
-  if (shelf == shelves_.end()) {
-    if (shelves_.size() == kShelvesMax) shelves_.erase(shelves_.begin());
-    shelves_.push_back({.size = size, .wanted = 0, .ready = {}});
-    shelf = shelves_.end() - 1;
+// The last one used is the last one; the first is the one to give up.
+Uppers::Shelf& Uppers::ShelfOf(const DiskSize& size) {
+  const auto found = std::ranges::find(shelves_, size, &Shelf::size);
+  if (found != shelves_.end()) {
+    std::rotate(found, found + 1, shelves_.end());
+    return shelves_.back();
   }
-  shelf->wanted = count;
-  if (shelf->ready.size() > count) shelf->ready.resize(count);
+  if (shelves_.size() == kShelvesMax) shelves_.erase(shelves_.begin());
+  shelves_.push_back({.size = size, .wanted = 0, .ready = {}});
+  return shelves_.back();
+}
+
+void Uppers::Keep(const DiskSize& size, std::size_t count) {
+  Shelf& shelf = ShelfOf(size);
+  shelf.wanted = count;
+  if (shelf.ready.size() > count) shelf.ready.resize(count);
+}
+
+void Uppers::KeepAtLeast(const DiskSize& size, std::size_t count) {
+  Shelf& shelf = ShelfOf(size);
+  shelf.wanted = std::max(shelf.wanted, count);
 }
 
 Result<bool> Uppers::FillOne() {

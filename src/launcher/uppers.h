@@ -32,9 +32,14 @@ class Uppers {
   // A ready one of this size, else a new one (1 to 2 ms; the first of a size also pays for mkfs).
   // The descriptor is a detached mount with the directories "upper" and "work".
   Result<Fd> Take(const DiskSize& size);
+  // For a virtual machine: the image itself, open read-write, already without a name, not mounted.
+  Result<Fd> TakeImage(const DiskSize& size);
 
-  // From now on FillOne keeps `count` of this size ready. Only the last few sizes are kept.
+  // From now on FillOne keeps `count` of this size ready. Only the last few sizes are kept, so that
+  // a server that asks for ever new ones can't fill the disk.
   void Keep(const DiskSize& size, std::size_t count);
+  // As Keep, but never fewer than were asked for by Keep.
+  void KeepAtLeast(const DiskSize& size, std::size_t count);
   // Makes one that is missing; false when none is. Called while there is nothing else to do.
   Result<bool> FillOne();
 
@@ -46,6 +51,7 @@ class Uppers {
   };
   Result<std::string> BlankOf(const DiskSize& size);
   Result<Fd> Make(const DiskSize& size);
+  Shelf& ShelfOf(const DiskSize& size);
 
   Paths paths_;
   std::vector<Shelf> shelves_;

@@ -87,8 +87,15 @@ class Worker {
 
   // start.cc: how a sandbox begins.
   Status Start(ClientId client, const control::Request& request);
-  Status SendOrder(ReadySlot& slot, const control::Request& request, const Fd& root,
-                   Sandbox& sandbox);
+  Result<Fd> TakeUpper(const control::Limits& limits);
+  Status SendOrder(ReadySlot& slot, const control::Request& request, Sandbox& sandbox);
+  Result<struct Blueprint> ContainerBlueprint(const ReadySlot& slot,
+                                              const control::Request& request, Fd guest_wire);
+
+  // machine_start.cc: the same for a virtual machine.
+  bool CanEmulate() const;
+  Result<struct Blueprint> MachineBlueprint(const ReadySlot& slot, const control::Request& request,
+                                            Fd guest_wire);
 
   // monitors.cc: what monitors say, and how a sandbox ends.
   void ReceiveFromMonitor(Sandbox& sandbox);
@@ -111,6 +118,7 @@ class Worker {
   Slots slots_;
   Fd guest_program_;
   Fd null_;
+  std::uint64_t tsc_khz_ = 0;  // measured when the first machine starts
   std::map<ClientId, std::unique_ptr<Client>> clients_;
   ClientId next_client_ = 1;
   SandboxMap sandboxes_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 
 #include "base/clock.h"
@@ -21,7 +22,7 @@ using std::chrono::seconds;
 constexpr std::uint32_t kServerUid = 500;
 constexpr ConnectionId kFirst = 1;
 constexpr ConnectionId kSecond = 2;
-const MonotonicTime kStart{seconds(1000)};
+const MonotonicTime start_time{seconds(1000)};
 
 control::Order TheOrder() {
   control::Order order;
@@ -46,23 +47,23 @@ control::Request Ask(Verb verb) {
 class DeskTest : public testing::Test {
  protected:
   Answer From(ConnectionId connection, std::uint32_t uid, const control::Request& request) {
-    return desk_.Handle({.connection = connection, .uid = uid}, request, kStart, std::nullopt);
+    return desk_.Handle({.connection = connection, .uid = uid}, request, start_time, std::nullopt);
   }
-  Desk desk_{TheOrder(), kFirst, kStart};
+  Desk desk_{TheOrder(), kFirst, start_time};
 };
 
 TEST_F(DeskTest, LeaseExpiresOnceAndNamesItself) {
-  EXPECT_FALSE(desk_.ExpireAt(kStart + seconds(9)));
-  EXPECT_TRUE(desk_.ExpireAt(kStart + seconds(10)));
-  EXPECT_FALSE(desk_.ExpireAt(kStart + seconds(11)));
+  EXPECT_FALSE(desk_.ExpireAt(start_time + seconds(9)));
+  EXPECT_TRUE(desk_.ExpireAt(start_time + seconds(10)));
+  EXPECT_FALSE(desk_.ExpireAt(start_time + seconds(11)));
   desk_.OnEnded(0, 9);
-  EXPECT_EQ(desk_.StatusAt(kStart).state, SandboxState::kExpired);
+  EXPECT_EQ(desk_.StatusAt(start_time).state, SandboxState::kExpired);
 }
 
 TEST_F(DeskTest, RenewMovesTheEndButNotAfterIt) {
   EXPECT_TRUE(From(kFirst, kServerUid, Ask(Verb::kRenew)).reply.ok);
-  EXPECT_FALSE(desk_.ExpireAt(kStart + seconds(19)));
-  EXPECT_TRUE(desk_.ExpireAt(kStart + seconds(20)));
+  EXPECT_FALSE(desk_.ExpireAt(start_time + seconds(19)));
+  EXPECT_TRUE(desk_.ExpireAt(start_time + seconds(20)));
   EXPECT_EQ(From(kFirst, kServerUid, Ask(Verb::kRenew)).reply.code, Errc::kFailedPrecondition);
 }
 
@@ -89,7 +90,7 @@ TEST_F(DeskTest, AttachNeedsTheTokenAndAFreeWire) {
 TEST_F(DeskTest, TheLauncherAttachesOthersNeverItself) {
   desk_.OnClosed(kFirst);
   EXPECT_FALSE(From(kLauncherLink, 0, Ask(Verb::kAttach)).reply.ok);
-  EXPECT_TRUE(desk_.Handle({}, Ask(Verb::kAttach), kStart, kSecond).hand_out_wire);
+  EXPECT_TRUE(desk_.Handle({}, Ask(Verb::kAttach), start_time, kSecond).hand_out_wire);
   EXPECT_TRUE(From(kSecond, kServerUid, Ask(Verb::kStatus)).reply.ok);
 }
 
@@ -101,8 +102,8 @@ TEST_F(DeskTest, AnotherSandboxIsNotFound) {
 
 TEST_F(DeskTest, AnExitByItselfKeepsItsCode) {
   desk_.OnEnded(3, 0);
-  EXPECT_EQ(desk_.StatusAt(kStart).state, SandboxState::kExited);
-  EXPECT_EQ(desk_.StatusAt(kStart).exit_code, 3);
+  EXPECT_EQ(desk_.StatusAt(start_time).state, SandboxState::kExited);
+  EXPECT_EQ(desk_.StatusAt(start_time).exit_code, 3);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <expected>
 
 #include "base/error.h"
 #include "base/result.h"

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include <cerrno>
+#include <expected>
 #include <string>
 #include <utility>
 

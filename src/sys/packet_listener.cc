@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <expected>
 #include <string>
 
 #include "base/error.h"

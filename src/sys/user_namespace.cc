@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <expected>
 #include <string>
 
 #include "base/error.h"

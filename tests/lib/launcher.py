@@ -107,7 +107,11 @@ class Launcher:
         return control.Connection(self.socket)
 
     def worker(self):
-        """The pid of the worker, from the parent's children."""
+        """The pid of the worker. Connects queue before there is one, so it may take a moment."""
+        return wait_until(self.find_worker, "a worker")
+
+    def find_worker(self):
+        """From the parent's children; None between two workers."""
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         for child in children:
             try:
