@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
@@ -35,6 +37,9 @@
 #include "sys/plain_file.h"
 #include "walls/launch.h"
 #include "walls/plan.h"
+#include "wire/link.h"
+#include "wire/reply.h"
+#include "wire/request.h"
 #include "wire/session.h"
 
 namespace soma {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
-#include <string>
 
 #include "walls/plan.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::launcher {
 namespace {
