@@ -106,6 +106,7 @@ GuestLink::~GuestLink() {
 }
 
 bool GuestLink::alive() const { return core_->alive(); }
+void GuestLink::Close(const std::string& why) { core_->Die(why); }
 
 aio::Task<wire::Identity> GuestLink::Establish(std::chrono::nanoseconds timeout) {
   const std::shared_ptr<GuestCore> core = core_;

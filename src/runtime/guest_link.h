@@ -80,6 +80,8 @@ class GuestLink {
   // Says Hello and waits for the guest's Identity. kDeadlineExceeded: no answer.
   aio::Task<wire::Identity> Establish(std::chrono::nanoseconds timeout);
   bool alive() const;
+  // Ends the link; every open channel gets kUnavailable with `why`.
+  void Close(const std::string& why);
 
   // Starts an operation; kUnavailable when the link is dead.
   Result<std::shared_ptr<GuestChannel>> Request(const wire::Message& request);

@@ -9,6 +9,7 @@
 #ifndef SOMA_RUNTIME_RUNTIME_H_
 #define SOMA_RUNTIME_RUNTIME_H_
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -32,13 +33,27 @@ struct Limits {
 
 enum class Profile : std::uint8_t { kStrict, kRooted };
 
+// Proves to whoever guards a sandbox that a server may have it: the one that started it, or its
+// successor, which finds the token in its own state.
+using GuardToken = std::array<std::uint8_t, 32>;
+
 struct StartRequest {
   std::string sandbox_id;  // [a-z0-9]{1,32}; unique among living sandboxes
   std::string template_id;
   Profile profile = Profile::kRooted;
   Limits limits;
+  GuardToken token{};
   // The sandbox is killed when its lease ends, even if no server lives then.
   std::chrono::seconds lease{60};
+};
+
+// The sockets at which everything that wants out of a sandbox arrives (design: egress); empty where
+// the guest agent holds them itself and asks over the wire.
+struct CaptureSockets {
+  Fd tcp4;
+  Fd tcp6;
+  Fd dns_udp;
+  Fd dns_tcp;
 };
 
 // How a sandbox ended.
@@ -69,6 +84,8 @@ class SandboxHandle {
   // The host's end of the wire, connected, non-blocking. Once; a second call is
   // kFailedPrecondition.
   virtual Result<Fd> TakeWire() = 0;
+  // Once; while nobody accepts at them nothing gets out.
+  virtual CaptureSockets TakeCaptures() = 0;
   // Ends when the sandbox is gone; kDeadlineExceeded when it still lives after `timeout`.
   virtual aio::Task<Death> WaitDeath(std::chrono::nanoseconds timeout) = 0;
   // The lease ends this long from now. Shortening is allowed.
@@ -94,7 +111,10 @@ class Runtime {
   // Ids of the living sandboxes of this level, also those that another server started.
   virtual aio::Task<std::vector<std::string>> List() = 0;
   // Takes over a living sandbox; whoever held its wire before loses it.
-  virtual aio::Task<std::unique_ptr<SandboxHandle>> Attach(std::string sandbox_id) = 0;
+  virtual aio::Task<std::unique_ptr<SandboxHandle>> Attach(std::string sandbox_id,
+                                                           GuardToken token) = 0;
+  // Ends a living sandbox that nobody holds a token for.
+  virtual aio::Task<void> StopUnknown(std::string sandbox_id) = 0;
 };
 
 }  // namespace soma::runtime
