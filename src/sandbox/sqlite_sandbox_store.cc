@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/sqlite_sandbox_store.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "sandbox/record.h"
+#include "store/database.h"
+
+namespace soma::sandbox {
+namespace {
+
+constexpr std::array<std::string_view, 1> kMigrations = {
+    "CREATE TABLE sandboxes (id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID",
+};
+
+}  // namespace
+
+Result<SqliteSandboxStore> SqliteSandboxStore::Open(const std::string& path) {
+  SOMA_ASSIGN(auto database, store::Database::Open(path, kMigrations));
+  SOMA_TRY(database.Execute("PRAGMA synchronous = OFF"));
+  return SqliteSandboxStore(std::move(database));
+}
+
+Status SqliteSandboxStore::Save(const SandboxRecord& record) {
+  SOMA_ASSIGN(auto statement,
+              database_.Prepare("INSERT OR REPLACE INTO sandboxes (id, record) VALUES (?, ?)"));
+  const std::string text = EncodeRecord(record);
+  return statement.Bind(1, record.id).Bind(2, text).Run();
+}
+
+Status SqliteSandboxStore::Remove(const std::string& id) {
+  SOMA_ASSIGN(auto statement, database_.Prepare("DELETE FROM sandboxes WHERE id = ?"));
+  return statement.Bind(1, id).Run();
+}
+
+Result<std::vector<SandboxRecord>> SqliteSandboxStore::LoadAll() {
+  SOMA_ASSIGN(auto statement, database_.Prepare("SELECT record FROM sandboxes ORDER BY id"));
+  std::vector<SandboxRecord> all;
+  for (;;) {
+    SOMA_ASSIGN(const bool row, statement.Step());
+    if (!row) return all;
+    SOMA_ASSIGN(auto record, DecodeRecord(statement.Text(0)));
+    all.push_back(std::move(record));
+  }
+}
+
+}  // namespace soma::sandbox
