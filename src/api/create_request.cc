@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/create_request.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "parse/json.h"
+#include "sandbox/manager.h"
+#include "sandbox/record.h"
+
+namespace soma::api {
+namespace {
+
+using parse::Json;
+
+// e2b.md section 8, trap 1.
+constexpr std::chrono::seconds kTimeoutV1{15};
+constexpr std::chrono::seconds kTimeoutV2{300};
+
+bool IsPresent(const Json& body, std::string_view name) {
+  const Json* found = body.Find(name);
+  return found != nullptr && !found->is_null();
+}
+
+Status RefuseWhatIsNotThere(const Json& body) {
+  for (const std::string_view name : {"volumeMounts", "iam", "mcp"}) {
+    const Json* found = body.Find(name);
+    const bool empty = found == nullptr || found->is_null() ||
+                       (found->AsArray() != nullptr && found->AsArray()->empty()) ||
+                       (found->AsObject() != nullptr && found->AsObject()->empty());
+    if (!empty) {
+      return Fail(Errc::kUnimplemented, StrCat("\"", name, "\" is not supported by this server"));
+    }
+  }
+  SOMA_ASSIGN(const auto auto_pause, parse::OptionalBool(body, "autoPause"));
+  if (auto_pause.value_or(false)) {
+    return Fail(Errc::kUnimplemented, "\"autoPause\" is not supported by this server");
+  }
+  return {};
+}
+
+Result<sandbox::NetworkWish> ReadNetwork(const Json& body) {
+  sandbox::NetworkWish wish;
+  SOMA_ASSIGN(wish.allow_internet, parse::OptionalBool(body, "allow_internet_access"));
+  if (!IsPresent(body, "network")) return wish;
+  const Json& network = *body.Find("network");
+  if (!network.is_object()) {
+    return Fail(Errc::kInvalidArgument, "\"network\" must be an object");
+  }
+  for (const std::string_view name : {"egressProxy", "rules", "httpsPorts"}) {
+    if (IsPresent(network, name)) {
+      return Fail(Errc::kUnimplemented,
+                  StrCat("\"network.", name, "\" is not supported by this server"));
+    }
+  }
+  SOMA_ASSIGN(wish.allow_out, parse::OptionalStringList(network, "allowOut"));
+  SOMA_ASSIGN(wish.deny_out, parse::OptionalStringList(network, "denyOut"));
+  SOMA_ASSIGN(const auto is_public, parse::OptionalBool(network, "allowPublicTraffic"));
+  wish.allow_public_traffic = is_public.value_or(true);
+  SOMA_ASSIGN(const auto host, parse::OptionalString(network, "maskRequestHost"));
+  wish.mask_request_host = host.value_or("");
+  return wish;
+}
+
+}  // namespace
+
+Result<sandbox::CreateRequest> ReadCreateRequest(const Json& body, Generation version) {
+  SOMA_TRY(RefuseWhatIsNotThere(body));
+  sandbox::CreateRequest request;
+  SOMA_ASSIGN(const auto name, parse::OptionalString(body, "templateID"));
+  if (!name || name->empty()) return Fail(Errc::kInvalidArgument, "\"templateID\" is missing");
+  request.template_name = *name;
+  SOMA_ASSIGN(const auto timeout, parse::OptionalInt(body, "timeout"));
+  request.timeout = version == Generation::kV1 ? kTimeoutV1 : kTimeoutV2;
+  // The manager bounds it; here it only must not overflow on the way.
+  if (timeout && (*timeout < 0 || *timeout > std::chrono::seconds(std::chrono::years(1)).count())) {
+    return Fail(Errc::kInvalidArgument, "\"timeout\" is out of range");
+  }
+  if (timeout) request.timeout = std::chrono::seconds(*timeout);
+  SOMA_ASSIGN(request.metadata, parse::OptionalStringMap(body, "metadata"));
+  SOMA_ASSIGN(request.environment, parse::OptionalStringMap(body, "envVars"));
+  SOMA_ASSIGN(request.network, ReadNetwork(body));
+  SOMA_ASSIGN(const auto secure, parse::OptionalBool(body, "secure"));
+  // v2 is always secured.
+  request.secure = version == Generation::kV2 || secure.value_or(false);
+  if (!request.network.allow_public_traffic && !request.secure) {
+    return Fail(Errc::kInvalidArgument, "\"allowPublicTraffic\": false needs \"secure\": true");
+  }
+  return request;
+}
+
+}  // namespace soma::api
