@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/server_program.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "aio/debounced.h"
+#include "aio/http.h"
+#include "aio/loop.h"
+#include "aio/stream.h"
+#include "aio/task.h"
+#include "aio/task_group.h"
+#include "api/api.h"
+#include "audit/event.h"
+#include "audit/journal.h"
+#include "audit/recorder.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "control/messages.h"
+#include "crypto/random.h"
+#include "runtime/fake/fake_runtime.h"
+#include "runtime/launched/launched_runtime.h"
+#include "runtime/runtime.h"
+#include "sandbox/manager.h"
+#include "sandbox/sqlite_sandbox_store.h"
+#include "sys/fd.h"
+#include "sys/plain_file.h"
+#include "sys/real_clock.h"
+#include "sys/soma_paths.h"
+#include "tenant/keyring.h"
+
+namespace soma::apps {
+namespace {
+
+constexpr int kOwnFailure = 125;
+// More connections than this wait in the listener's queue.
+constexpr std::size_t kConnectionsMax = 20'000;
+// Refusals and ends are durable at most 5 ms after they were recorded (design, section 6).
+constexpr std::chrono::milliseconds kFlushDelay{4};
+
+class ServerLog final : public Log {
+ public:
+  ServerLog() : logger_("soma-server", std::make_shared<spdlog::sinks::stderr_sink_st>()) {
+    logger_.set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  }
+  void Write(LogLevel level, std::string_view line) override {
+    switch (level) {
+      case LogLevel::kDebug:
+        logger_.debug("{}", line);
+        break;
+      case LogLevel::kInfo:
+        logger_.info("{}", line);
+        break;
+      case LogLevel::kWarning:
+        logger_.warn("{}", line);
+        break;
+      case LogLevel::kError:
+        logger_.error("{}", line);
+        break;
+    }
+    logger_.flush();
+  }
+
+ private:
+  spdlog::logger logger_;
+};
+
+// Records at once and has the journal synced soon after, on another thread.
+class SoonDurable final : public audit::Recorder {
+ public:
+  explicit SoonDurable(audit::Journal& journal)
+      : journal_(journal), flusher_(kFlushDelay, [&journal] { (void)journal.Flush(); }) {}
+  Status Record(const audit::Event& event, audit::Durability durability) override {
+    SOMA_TRY(journal_.Record(event, durability));
+    flusher_.Poke();
+    return {};
+  }
+
+ private:
+  audit::Journal& journal_;
+  aio::Debounced flusher_;
+};
+
+class KeyringChecker final : public api::KeyChecker {
+ public:
+  explicit KeyringChecker(tenant::Keyring& keyring) : keyring_(keyring) {}
+  Result<std::string> TenantOf(std::string_view key) override {
+    SOMA_ASSIGN(tenant::TenantId tenant, keyring_.Authenticate(key));
+    return std::move(tenant.name);
+  }
+
+ private:
+  tenant::Keyring& keyring_;
+};
+
+struct Directories {
+  std::string server;
+  std::string journal;
+  std::string runtime;
+};
+
+Result<Directories> FindDirectories() {
+  SOMA_ASSIGN(const std::string state, sys::StateDirectory());
+  Directories found{.server = state + "/server", .journal = state + "/journal", .runtime = {}};
+  SOMA_ASSIGN(found.runtime, sys::RuntimeDirectory());
+  SOMA_TRY(sys::MakeDirectories(found.server, 0700));
+  return found;
+}
+
+// "auto" takes the strongest level that the launcher can build; `emulated` only by its name.
+Result<control::Level> ChooseLevel(const std::string& name, std::uint8_t levels) {
+  const auto has = [levels](control::Level level) {
+    return (levels & (1U << static_cast<unsigned>(level))) != 0;
+  };
+  for (const auto level :
+       {control::Level::kMicrovm, control::Level::kContainer, control::Level::kEmulated}) {
+    const bool asked = name == control::LevelName(level);
+    const bool automatic = name == "auto" && level != control::Level::kEmulated;
+    if ((asked || automatic) && has(level)) return level;
+    if (asked) {
+      return Fail(Errc::kUnimplemented,
+                  StrCat("the launcher cannot build level ", name, " on this machine"));
+    }
+  }
+  return Fail(Errc::kInvalidArgument,
+              StrCat("no level for \"", EscapeForTerminal(name), "\" on this machine"));
+}
+
+Result<Fd> ListenAt(const std::string& where) {
+  const std::size_t colon = where.rfind(':');
+  const auto port = colon == std::string::npos
+                        ? std::nullopt
+                        : ParseInt<std::uint16_t>(std::string_view(where).substr(colon + 1));
+  if (!port) return Fail(Errc::kInvalidArgument, StrCat("\"", where, "\" is no ADDRESS:PORT"));
+  std::string address = where.substr(0, colon);
+  if (address.starts_with('[') && address.ends_with(']')) {
+    address = address.substr(1, address.size() - 2);
+  }
+  return aio::ListenTcp(address, *port);
+}
+
+class Server {
+ public:
+  Server(const ServerOptions& options, Log& log) : options_(options), log_(log) {}
+
+  aio::Job Start() {
+    const Status started = co_await TryStart();
+    if (!started) {
+      log_.Error(started.error().message());
+      exit_code_ = kOwnFailure;
+      loop_.Stop();
+    }
+  }
+
+  int Run() {
+    const Status prepared = Prepare();
+    if (!prepared) {
+      log_.Error(prepared.error().message());
+      return kOwnFailure;
+    }
+    loop_.OnTermination([this] { loop_.Stop(); });
+    loop_.SpawnRoot(Start());
+    loop_.Run();
+    RecordServer("stopped");
+    const Status closed = journal_->Close();
+    if (!closed) log_.Error(closed.error().message());
+    return exit_code_;
+  }
+
+ private:
+  Status Prepare() {
+    SOMA_ASSIGN(directories_, FindDirectories());
+    SOMA_ASSIGN(journal_, audit::Journal::Open({.directory = directories_.journal,
+                                                .run = crypto::RandomHex(random_, 8),
+                                                .clock = &clock_}));
+    recorder_ = std::make_unique<SoonDurable>(*journal_);
+    SOMA_ASSIGN(auto keyring, tenant::Keyring::Open(directories_.server + "/keys.db", *recorder_,
+                                                    clock_, random_));
+    keyring_ = std::make_unique<tenant::Keyring>(std::move(keyring));
+    keys_ = std::make_unique<KeyringChecker>(*keyring_);
+    SOMA_ASSIGN(auto store,
+                sandbox::SqliteSandboxStore::Open(directories_.server + "/sandboxes.db"));
+    store_ = std::make_unique<sandbox::SqliteSandboxStore>(std::move(store));
+    return {};
+  }
+
+  void RecordServer(std::string_view what) {
+    audit::Event event;
+    event.kind = audit::EventKind::kServer;
+    event.subject = "soma-server";
+    event.fields = {{"what", std::string(what)}};
+    if (runtime_) event.fields.emplace_back("level", std::string(runtime_->level()));
+    (void)recorder_->Record(event, audit::Durability::kSoon);
+  }
+
+  aio::Task<void> MakeRuntime() {
+#if SOMA_TEST_SWITCHES
+    if (options_.level == "none") {
+      // Only in test builds: the guest as a plain child, no walls.
+      SOMA_CO_ASSIGN(const std::string programs, sys::ProgramDirectory());
+      runtime_ = std::make_unique<runtime::FakeRuntime>(loop_, programs + "/soma-guest");
+      co_return Status();
+    }
+#endif
+    launcher_ = std::make_shared<runtime::Launcher>(loop_, directories_.runtime + "/launcher.sock");
+    SOMA_CO_ASSIGN(const auto hello, co_await launcher_->Ask({.verb = control::Verb::kHello},
+                                                             std::chrono::seconds(10)));
+    SOMA_CO_ASSIGN(const control::Level level,
+                   ChooseLevel(options_.level, hello.reply.launcher.levels));
+    runtime_ = std::make_unique<runtime::LaunchedRuntime>(launcher_, level);
+    co_return Status();
+  }
+
+  aio::Task<std::vector<Fd>> Listeners() {
+    std::vector<Fd> listeners;
+    if (launcher_) {
+      SOMA_CO_ASSIGN(listeners, co_await launcher_->Sockets());
+    }
+    if (listeners.empty()) {
+      SOMA_CO_ASSIGN(Fd own, ListenAt(options_.listen));
+      listeners.push_back(std::move(own));
+    }
+    co_return listeners;
+  }
+
+  aio::Task<void> TryStart() {
+    SOMA_CO_TRY(co_await MakeRuntime());
+    sandbox::ManagerOptions manager_options;
+    manager_options.sandboxes_max = options_.sandboxes_max;
+    manager_options.limits.memory_bytes_max = options_.memory_mib << 20;
+    manager_options.limits.disk_bytes_max = options_.disk_mib << 20;
+    manager_options.default_user = options_.default_user;
+    manager_ =
+        std::make_unique<sandbox::SandboxManager>(sandbox::ManagerParts{.loop = loop_,
+                                                                        .clock = clock_,
+                                                                        .random = random_,
+                                                                        .runtime = *runtime_,
+                                                                        .store = *store_,
+                                                                        .recorder = *recorder_},
+                                                  manager_options);
+    SOMA_CO_TRY(co_await manager_->Recover());
+    api_ = std::make_unique<api::Api>(api::ApiParts{.manager = *manager_, .keys = *keys_},
+                                      options_.api);
+    SOMA_CO_ASSIGN(auto listeners, co_await Listeners());
+    for (Fd& listener : listeners) {
+      const auto port = aio::LocalPort(listener);
+      log_.Info(StrCat("level ", runtime_->level(), ", serving port ", port.value_or(0)));
+      acceptors_.push_back(std::make_unique<aio::Acceptor>(loop_, std::move(listener)));
+      connections_.Spawn(AcceptAll(*acceptors_.back()));
+    }
+    RecordServer("serving");
+    co_return Status();
+  }
+
+  aio::Job AcceptAll(aio::Acceptor& acceptor) {
+    for (;;) {
+      auto socket = co_await acceptor.Accept();
+      if (!socket) {
+        log_.Error(socket.error().message());
+        exit_code_ = kOwnFailure;
+        loop_.Stop();
+        co_return;
+      }
+      while (connections_.size() > kConnectionsMax) {
+        co_await aio::Sleep(loop_, std::chrono::milliseconds(20));
+      }
+      connections_.Spawn(
+          aio::ServeHttp(loop_, aio::MakeSocketStream(loop_, *std::move(socket)), *api_));
+    }
+  }
+
+  const ServerOptions& options_;
+  Log& log_;
+  int exit_code_ = 0;
+  aio::Loop loop_;
+  sys::RealClock clock_;
+  sys::RealRandom random_;
+  Directories directories_;
+  std::unique_ptr<audit::Journal> journal_;
+  std::unique_ptr<SoonDurable> recorder_;
+  std::unique_ptr<tenant::Keyring> keyring_;
+  std::unique_ptr<KeyringChecker> keys_;
+  std::unique_ptr<sandbox::SqliteSandboxStore> store_;
+  std::shared_ptr<runtime::Launcher> launcher_;
+  std::unique_ptr<runtime::Runtime> runtime_;
+  std::unique_ptr<sandbox::SandboxManager> manager_;
+  std::unique_ptr<api::Api> api_;
+  aio::TaskGroup connections_{loop_};
+  std::vector<std::unique_ptr<aio::Acceptor>> acceptors_;
+};
+
+}  // namespace
+
+int RunServer(const ServerOptions& options) {
+  ServerLog log;
+  // Not destroyed: the coroutines that still run, and what they run on, know each other in both
+  // directions, and the end of the process frees them all. Sandboxes go on without us.
+  auto* server = new Server(options, log);
+  return server->Run();
+}
+
+}  // namespace soma::apps
