@@ -46,6 +46,7 @@ namespace {
 constexpr int kOwnFailure = 125;
 // More connections than this wait in the listener's queue.
 constexpr std::size_t kConnectionsMax = 20'000;
+constexpr std::chrono::seconds kLauncherPatience{10};
 // Refusals and ends are durable at most 5 ms after they were recorded (design, section 6).
 constexpr std::chrono::milliseconds kFlushDelay{4};
 
@@ -204,6 +205,15 @@ class Server {
     (void)recorder_->Record(event, audit::Durability::kSoon);
   }
 
+  // The launcher may be starting, or its worker may be on its way back.
+  aio::Task<runtime::ControlConnection::Answer> Greet() {
+    for (int tries_left = 100;; --tries_left) {
+      auto hello = co_await launcher_->Ask({.verb = control::Verb::kHello}, kLauncherPatience);
+      if (hello || tries_left == 0 || hello.error().code() != Errc::kUnavailable) co_return hello;
+      co_await aio::Sleep(loop_, std::chrono::milliseconds(100));
+    }
+  }
+
   aio::Task<void> MakeRuntime() {
 #if SOMA_TEST_SWITCHES
     if (options_.level == "none") {
@@ -214,8 +224,7 @@ class Server {
     }
 #endif
     launcher_ = std::make_shared<runtime::Launcher>(loop_, directories_.runtime + "/launcher.sock");
-    SOMA_CO_ASSIGN(const auto hello, co_await launcher_->Ask({.verb = control::Verb::kHello},
-                                                             std::chrono::seconds(10)));
+    SOMA_CO_ASSIGN(const auto hello, co_await Greet());
     SOMA_CO_ASSIGN(const control::Level level,
                    ChooseLevel(options_.level, hello.reply.launcher.levels));
     runtime_ = std::make_unique<runtime::LaunchedRuntime>(launcher_, level);

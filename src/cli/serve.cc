@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// soma serve: a launcher of its own and a server, until they are told to stop; what a person on one
+// machine needs to point E2B's SDKs at.
+//
+// The server may die at any moment and is started again: sandboxes go on meanwhile, and clients
+// queue at the socket that the launcher holds. When the launcher dies everything ends.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "audit/journal.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "sys/child_process.h"
+#include "sys/fd.h"
+#include "sys/plain_file.h"
+#include "sys/process.h"
+#include "sys/soma_paths.h"
+#include "tenant/keyring.h"
+
+namespace soma::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr seconds kStartPatience{60};
+constexpr seconds kStopPatience{30};
+// A server that dies faster than this again and again is broken, not unlucky.
+constexpr seconds kShortLife{2};
+constexpr int kShortLivesMax = 5;
+
+struct ServeOptions {
+  std::string listen = "127.0.0.1:3000";
+  std::string level = "auto";
+  std::string domain;
+  std::vector<std::string> hosts;
+  std::vector<std::string> origins;
+};
+
+struct Places {
+  std::string programs;
+  std::string server;
+  std::string journal;
+  std::string runtime;
+};
+
+// Set by the handler of SIGTERM and SIGINT; it wakes poll by EINTR.
+volatile std::sig_atomic_t stop_asked = 0;
+void OnStop(int /*signal*/) { stop_asked = 1; }
+
+Result<Places> FindPlaces() {
+  Places places;
+  SOMA_ASSIGN(places.programs, sys::ProgramDirectory());
+  SOMA_ASSIGN(const std::string state, sys::StateDirectory());
+  places.server = state + "/server";
+  places.journal = state + "/journal";
+  SOMA_ASSIGN(places.runtime, sys::RuntimeDirectory());
+  SOMA_TRY(sys::MakeDirectories(places.server, 0700));
+  SOMA_TRY(sys::MakeDirectories(places.runtime, 0700));
+  return places;
+}
+
+// The key that this machine's `soma serve` prints each time. It is kept in a file that only its
+// owner can read, beside a database that holds nothing but hashes.
+Result<std::string> ServeKey(const Context& context, const Places& places) {
+  const std::string path = places.server + "/serve.key";
+  SOMA_ASSIGN(auto journal,
+              audit::Journal::Open(
+                  {.directory = places.journal, .run = "soma-serve", .clock = &context.clock}));
+  SOMA_ASSIGN(auto keyring, tenant::Keyring::Open(places.server + "/keys.db", *journal,
+                                                  context.clock, context.random));
+  const auto kept = sys::ReadWholeFile(path, 256);
+  if (kept && keyring.Authenticate(*kept)) return *kept;
+  SOMA_ASSIGN(const tenant::NewKey made, keyring.CreateKey({"default"}, "soma serve"));
+  SOMA_TRY(sys::WriteFileAtomically(path, AsBytes(made.key), 0600));
+  SOMA_TRY(journal->Close());
+  return made.key;
+}
+
+std::vector<std::string> OwnEnvironment() {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  return environment;
+}
+
+Result<sys::Process> StartBeside(const Places& places, std::string_view name,
+                                 std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), std::string(name));
+  return sys::StartProgram({.path = StrCat(places.programs, "/", name),
+                            .arguments = std::move(arguments),
+                            .environment = OwnEnvironment(),
+                            .descriptors = {}});
+}
+
+Result<sys::Process> StartServer(const Places& places, const ServeOptions& options) {
+  std::vector<std::string> arguments = {"--listen", options.listen, "--level", options.level};
+  if (!options.domain.empty()) {
+    arguments.insert(arguments.end(), {"--domain", options.domain});
+  }
+  for (const std::string& host : options.hosts) arguments.insert(arguments.end(), {"--host", host});
+  for (const std::string& origin : options.origins) {
+    arguments.insert(arguments.end(), {"--origin", origin});
+  }
+  return StartBeside(places, "soma-server", std::move(arguments));
+}
+
+// True once the process has ended within the time; ends early when a stop was asked for.
+bool EndsWithin(const sys::Process& process, milliseconds time) {
+  pollfd watched{.fd = process.pidfd().get(), .events = POLLIN, .revents = 0};
+  return ::poll(&watched, 1, static_cast<int>(time.count())) == 1;
+}
+
+// Waits for a file to appear, while the process that makes it lives.
+Status WaitForSocket(const std::string& path, const sys::Process& maker) {
+  const auto end = steady_clock::now() + kStartPatience;
+  while (::access(path.c_str(), F_OK) != 0) {
+    if (EndsWithin(maker, milliseconds(5))) {
+      return Fail(Errc::kUnavailable, "soma-launcher has ended; it said why above");
+    }
+    if (steady_clock::now() > end) return Fail(Errc::kDeadlineExceeded, "no launcher appears");
+  }
+  return {};
+}
+
+// One GET /health; the connection waits in the launcher's queue until a server takes it.
+bool IsHealthy(const std::string& listen) {
+  const std::size_t colon = listen.rfind(':');
+  const auto port = ParseInt<std::uint16_t>(std::string_view(listen).substr(colon + 1));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port.value_or(0));
+  if (::inet_pton(AF_INET, listen.substr(0, colon).c_str(), &address.sin_addr) != 1) {
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  }
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval patience{.tv_sec = 1, .tv_usec = 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return false;
+  }
+  constexpr std::string_view kRequest =
+      "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  if (::send(socket.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) < 0) return false;
+  char answer[16] = {};
+  return ::recv(socket.get(), answer, sizeof answer, 0) > 0 &&
+         std::string_view(answer, 12) == "HTTP/1.1 200";
+}
+
+Status WaitForServer(const std::string& listen, const sys::Process& server) {
+  const auto end = steady_clock::now() + kStartPatience;
+  while (!IsHealthy(listen)) {
+    if (EndsWithin(server, milliseconds(20))) {
+      return Fail(Errc::kUnavailable, "soma-server has ended; it said why above");
+    }
+    if (stop_asked != 0) return Fail(Errc::kCancelled, "stopped");
+    if (steady_clock::now() > end) return Fail(Errc::kDeadlineExceeded, "no server answers");
+  }
+  return {};
+}
+
+void Stop(sys::Process& process) {
+  process.Signal(SIGTERM);
+  if (!EndsWithin(process, kStopPatience)) process.Signal(SIGKILL);
+  (void)process.Wait();
+}
+
+// Until a stop is asked for or the launcher ends.
+Status Watch(const Places& places, const ServeOptions& options, sys::Process& launcher,
+             sys::Process& server) {
+  int short_lives = 0;
+  auto started = steady_clock::now();
+  while (stop_asked == 0) {
+    pollfd watched[2] = {{.fd = launcher.pidfd().get(), .events = POLLIN, .revents = 0},
+                         {.fd = server.pidfd().get(), .events = POLLIN, .revents = 0}};
+    if (::poll(watched, 2, -1) < 0) continue;
+    if (watched[0].revents != 0) return Fail(Errc::kUnavailable, "soma-launcher has ended");
+    if (watched[1].revents == 0) continue;
+    (void)server.Wait();
+    if (stop_asked != 0) break;
+    short_lives = steady_clock::now() - started < kShortLife ? short_lives + 1 : 0;
+    if (short_lives > kShortLivesMax) return Fail(Errc::kUnavailable, "soma-server keeps ending");
+    Complain("soma-server has ended and is started again");
+    started = steady_clock::now();
+    SOMA_ASSIGN(server, StartServer(places, options));
+  }
+  return {};
+}
+
+void PrintReady(const ServeOptions& options, const std::string& key) {
+  const std::string url = StrCat("http://", options.listen);
+  PrintLine(StrCat("export E2B_API_URL=", url));
+  PrintLine(StrCat("export E2B_SANDBOX_URL=", url));
+  PrintLine(StrCat("export E2B_API_KEY=", key));
+  Complain("ready; the lines above are for the shell in which your agent runs. Ctrl-C ends all");
+}
+
+Status Serve(const Context& context, const ServeOptions& options) {
+  SOMA_ASSIGN(const Places places, FindPlaces());
+  SOMA_ASSIGN(const std::string key, ServeKey(context, places));
+  struct sigaction action{};
+  action.sa_handler = OnStop;
+  ::sigaction(SIGTERM, &action, nullptr);
+  ::sigaction(SIGINT, &action, nullptr);
+  SOMA_ASSIGN(sys::Process launcher,
+              StartBeside(places, "soma-launcher", {"--listen", options.listen}));
+  Status status = WaitForSocket(places.runtime + "/launcher.sock", launcher);
+  if (status) {
+    auto server = StartServer(places, options);
+    if (!server) status = std::unexpected(server.error());
+    if (server) {
+      status = WaitForServer(options.listen, *server);
+      if (status) {
+        PrintReady(options, key);
+        status = Watch(places, options, launcher, *server);
+      }
+      Stop(*server);
+    }
+  }
+  Stop(launcher);
+  if (!status && stop_asked != 0) return {};
+  return status;
+}
+
+}  // namespace
+
+void AddServe(CLI::App& tools, Context& context) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command = AddCommand(tools, "serve", "Serve sandboxes to E2B's SDKs on this machine",
+                                 "  soma serve --listen 127.0.0.1:3000 --level container");
+  command->add_option("--listen", options->listen, "ADDRESS:PORT (default 127.0.0.1:3000)");
+  command->add_option("--level", options->level,
+                      "container, emulated, microvm or auto (the strongest that is proven)");
+  command->add_option("--domain", options->domain,
+                      "domain below which <port>-<sandbox> hosts are; told to SDKs");
+  command->add_option("--host", options->hosts, "another Host that may be asked for");
+  command->add_option("--origin", options->origins, "an Origin that web pages may call from");
+  command->callback([options, &context] {
+    const Status done = Serve(context, *options);
+    if (!done) FailWith(context, done.error());
+  });
+}
+
+}  // namespace soma::cli
