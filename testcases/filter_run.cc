@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <ratio>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ratio>
 #include <string>
 
 #include "base/text.h"

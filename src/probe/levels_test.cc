@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "probe/erofs_image.h"
 #include "probe/report.h"

@@ -12,21 +12,24 @@
 #include "probe/report.h"
 #include "probe/trial.h"
 #include "sys/fd.h"
+#include "sys/loopback.h"
 #include "walls/capture.h"
 
 namespace soma::probe {
 namespace {
 
-// An address of TEST-NET-1 (RFC 5737): nobody has it, so only the capture can have answered.
+// An address of TEST-NET-2 (RFC 5737): nobody has it, and the capture uses another as its own, so
+// only the capture can have answered.
 Answer TryCapture() {
   std::string_view step;
   if (const int error = EnterNamespaces(CLONE_NEWNET, step); error != 0)
     return Missing(step, error);
+  if (const int error = sys::RaiseLoopback(); error != 0) return Missing("raise lo", error);
   int sockets[4] = {-1, -1, -1, -1};
   if (const int error = walls::OpenCapture(sockets); error != 0)
     return Missing("set up the capture", error);
   sockaddr_in target{.sin_family = AF_INET, .sin_port = htons(80)};
-  ::inet_pton(AF_INET, "192.0.2.1", &target.sin_addr);
+  ::inet_pton(AF_INET, "198.51.100.7", &target.sin_addr);
   const Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (::connect(client.get(), reinterpret_cast<const sockaddr*>(&target), sizeof target) != 0) {
     return Missing("connect", errno);
@@ -41,7 +44,7 @@ Answer TryCapture() {
   if (seen.sin_addr.s_addr != target.sin_addr.s_addr || seen.sin_port != target.sin_port) {
     return Leaks("the connection arrived, but not its address");
   }
-  return Proven("a connect to 192.0.2.1:80 arrived at our listener with its address");
+  return Proven("a connect to 198.51.100.7:80 arrived at our listener with its address");
 }
 
 }  // namespace

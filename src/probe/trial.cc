@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <string>
