@@ -198,6 +198,9 @@ TEST(Server, StartsNoProgram) {
   EXPECT_EQ(Ask(server, SYS_fork), kEperm);
   EXPECT_EQ(Ask(server, SYS_clone, {17}), kEperm);
   EXPECT_EQ(Ask(server, SYS_ptrace), kEperm);
+  EXPECT_EQ(Ask(server, SYS_fchmodat, {3, 0x7FFF0000FFFFU, 0600}), SECCOMP_RET_ALLOW)
+      << "the path is no mode";
+  EXPECT_EQ(Ask(server, SYS_fchmodat, {3, 0, 04755}), kEperm);
 }
 
 TEST(Notify, OnlyWhatWritesWaits) {
