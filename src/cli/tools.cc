@@ -45,6 +45,7 @@ int RunTools(int argc, char** argv, Clock& clock, Random& random) {
   tools.add_flag("--json", context.json, "Print JSON instead of text");
   tools.require_subcommand(1);
   AddAudit(tools, context);
+  AddDoctor(tools, context);
   AddKey(tools, context);
   AddTemplate(tools, context);
   AddServe(tools, context);
