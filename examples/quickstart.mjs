@@ -73,7 +73,7 @@ async function ask(host) {
       }).on('error', reject)
     })
     if (status === 200) return body
-    if (attempt === 50) throw new Error(`port not open: ${status} ${body}`)
+    if (attempt === 300) throw new Error(`port not open: ${status} ${body}`)
     await new Promise((resolve) => setTimeout(resolve, 200))
   }
 }

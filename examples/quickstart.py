@@ -16,12 +16,12 @@ from e2b import CommandExitException, Sandbox, SandboxQuery
 def ask(host: str) -> str:
     """GET / of a host that is served by E2B_SANDBOX_URL, again while nothing listens there yet."""
     request = urllib.request.Request(os.environ["E2B_SANDBOX_URL"] + "/", headers={"Host": host})
-    for attempt in range(51):
+    for attempt in range(301):
         try:
             with urllib.request.urlopen(request, timeout=10) as response:
                 return response.read().decode()
         except urllib.error.HTTPError as error:
-            if attempt == 50:
+            if attempt == 300:
                 raise
             error.close()
             time.sleep(0.2)

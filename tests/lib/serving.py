@@ -17,7 +17,7 @@ import time
 
 BUILD = pathlib.Path(os.environ.get("SOMA_BUILD_DIR", pathlib.Path(__file__).resolve().parent.parent.parent / "build/dev"))
 BIN = pathlib.Path(os.environ.get("SOMA_BIN_DIR", BUILD / "bin"))
-TEMPLATES = [os.environ.get("SOMA_TEST_TEMPLATE", ""), "/var/lib/soma/launcher/templates/base"]
+TEMPLATES = [os.environ.get("SOMA_TEST_TEMPLATE", ""), BUILD / "test-state/launcher/templates/base", "/var/lib/soma/launcher/templates/base"]
 
 
 def find_template():
