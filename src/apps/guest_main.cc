@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // soma-guest [--wire=socket|virtio]: pid 1 inside a sandbox. The wire is descriptor 3.
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,6 +62,10 @@ int main(int argc, char** argv) {
   // A task that becomes root inside must not read the link's secret out of this process.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::umask(0);
+  // glibc raises both by itself after the first large buffer, and then gives nothing back.
+  constexpr int kGiveBackBytes = 128 * 1024;
+  ::mallopt(M_MMAP_THRESHOLD, kGiveBackBytes);
+  ::mallopt(M_TRIM_THRESHOLD, kGiveBackBytes);
   soma::sys::RealClock clock;
   auto agent = soma::guest::Agent::Create(clock, soma::Fd(kWireDescriptor), kind);
   if (!agent) return Complain(agent.error().message());

@@ -246,7 +246,7 @@ void Agent::Sweep() {
 void Agent::SayWhoWeAre() {
   utsname name{};
   ::uname(&name);
-  std::vector<std::string> features;
+  std::vector<std::string> features = {"watch"};
   if (egress_.serving()) features.emplace_back("egress");
   const auto said = session_.Announce(
       wire::Identity{.agent = "soma-guest 0.1.0",

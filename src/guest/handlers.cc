@@ -21,6 +21,7 @@
 #include "guest/splice.h"
 #include "guest/start_task.h"
 #include "guest/task.h"
+#include "guest/watcher.h"
 #include "wire/message.h"
 #include "wire/record.h"
 
@@ -165,8 +166,10 @@ Status Agent::Handle(wire::ChannelId channel, wire::WriteFile& request) {
   return Keep(channel, std::move(writer));
 }
 
-Status Agent::Handle(wire::ChannelId, wire::Watch&) {
-  return Fail(Errc::kUnimplemented, "watching is not built yet");
+Status Agent::Handle(wire::ChannelId channel, wire::Watch& request) {
+  SOMA_ASSIGN(const Place place, Resolve(settings_, request.user, request.path));
+  SOMA_ASSIGN(auto watcher, Watcher::Open(loop_, session_, channel, place.path, request.recursive));
+  return Keep(channel, std::move(watcher));
 }
 
 // ---- The rest ----

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/record_stream.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,33 +18,13 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "guest/accounts.h"
+#include "guest/directory_names.h"
 #include "guest/entry.h"
 #include "wire/message.h"
 #include "wire/record.h"
 #include "wire/session.h"
 
 namespace soma::guest {
-namespace {
-
-Result<std::vector<std::string>> SortedNames(const std::string& path) {
-  const std::unique_ptr<DIR, decltype([](DIR* open) { ::closedir(open); })> directory(
-      ::opendir(path.c_str()));
-  if (!directory) return std::unexpected(Error::FromErrno(errno, StrCat("listing ", path)));
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (names.size() == DirectoryLister::kNamesMax) {
-      return Fail(Errc::kResourceExhausted, StrCat("too many entries in ", path));
-    }
-    names.emplace_back(name);
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-}  // namespace
-
 void RecordStream::OnWritable() {
   while (session().IsOpen(channel())) {
     if (sent_ < pending_.size()) {

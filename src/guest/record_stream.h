@@ -40,9 +40,6 @@ class RecordStream : public Operation {
 // disappears during the walk is left out.
 class DirectoryLister final : public RecordStream {
  public:
-  // More names in one directory are refused (kResourceExhausted).
-  static constexpr std::size_t kNamesMax = 200'000;
-
   // kNotFound; kInvalidArgument if it is no directory; kFailedPrecondition for a loop of links.
   static Result<std::unique_ptr<DirectoryLister>> Open(wire::Session& session,
                                                        wire::ChannelId channel,

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/settings.h"
 
+#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "guest/accounts.h"
 #include "guest/paths.h"
+#include "sys/plain_file.h"
 #include "wire/request.h"
 
 namespace soma::guest {
@@ -23,6 +30,24 @@ User Ourselves(const Accounts& accounts) {
   const std::string name = accounts.UserName(::geteuid());
   if (auto user = accounts.Find(name)) return *std::move(user);
   return {.name = name, .uid = ::geteuid(), .gid = ::getegid()};
+}
+
+bool IsHostName(std::string_view name) {
+  constexpr std::size_t kSizeMax = 64;  // HOST_NAME_MAX, linux/utsname.h
+  return !name.empty() && name.size() <= kSizeMax && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '.';
+  });
+}
+
+// sudo looks its own host up, and warns and waits when nobody knows it.
+void NameOurselves(std::string_view name) {
+  const std::string path = "/etc/hosts";
+  constexpr std::uint64_t kHostsMax = std::uint64_t{1} << 20;
+  const std::string line = StrCat("127.0.1.1 ", name, "\n");
+  const auto known = sys::ReadWholeFile(path, kHostsMax);
+  if (known && known->find(line) != std::string::npos) return;
+  const auto file = sys::OpenFile(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0644);
+  if (file) static_cast<void>(sys::WriteAll(*file, AsBytes(line)));
 }
 
 }  // namespace
@@ -43,8 +68,8 @@ void Settings::Apply(wire::Init init) {
   if (!init.default_user.empty()) default_user = std::move(init.default_user);
   default_workdir = std::move(init.default_workdir);
   // Both need privileges that a container's agent doesn't have; there the launcher has done it.
-  if (!init.hostname.empty()) {
-    static_cast<void>(::sethostname(init.hostname.data(), init.hostname.size()));
+  if (IsHostName(init.hostname) && ::sethostname(init.hostname.data(), init.hostname.size()) == 0) {
+    NameOurselves(init.hostname);
   }
   if (init.wall_time_us != 0) {
     constexpr std::uint64_t kMicroseconds = 1'000'000;
