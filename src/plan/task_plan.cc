@@ -42,39 +42,18 @@ Status CheckEnforceable(const policy::Policy& policy) {
   return {};
 }
 
-struct Identity {
-  std::uint32_t uid = 0;  // inside
-  std::uint32_t gid = 0;
-  std::uint32_t out_uid = 0;  // on the host
-  std::uint32_t out_gid = 0;
-  std::optional<IdShift> shift;
-};
-
-Result<Identity> ChooseIdentity(const TaskPlanInputs& in) {
-  const Caller& caller = in.caller;
-  if (caller.uid != 0)
-    return Identity{caller.uid, caller.gid, caller.uid, caller.gid, std::nullopt};
-  if (in.root_regime == RootRegime::kUnusedId) {
-    const std::uint32_t id = in.machine.unused_id;
-    return Identity{0, 0, id, id, IdShift{id, id}};
-  }
-  const policy::PathFact& owner = in.facts.workspace;
-  if (owner.owner_uid == 0) {
-    return Fail(
-        Errc::kFailedPrecondition,
-        StrCat("workspace ", EscapeForTerminal(owner.path),
-               " belongs to root on a file system that can't be id-mapped, so the sandbox would "
-               "run as root: use a workspace of an ordinary user"));
-  }
-  return Identity{owner.owner_uid, owner.owner_gid, owner.owner_uid, owner.owner_gid, std::nullopt};
-}
-
-void SetIdentity(walls::WallPlan& walls, const Identity& id) {
-  walls.user_namespaces = {{{{id.uid, id.out_uid, 1}}, {{id.gid, id.out_gid, 1}}}};
+void SetIdentity(walls::WallPlan& walls, const walls::RunIdentity& id) {
+  walls.user_namespaces = {{{{id.uid, id.outside_uid, 1}}, {{id.gid, id.outside_gid, 1}}}};
   walls.namespaces = walls::Namespaces::kAll;
   walls.host_name = kHostName;
   walls.uid = id.uid;
   walls.gid = id.gid;
+  if (!id.note.empty()) walls.notes.push_back(StrCat("identity: ", id.note));
+}
+
+std::optional<IdShift> ShiftFor(const walls::RunIdentity& id) {
+  if (id.workspace_map.uids.empty()) return std::nullopt;
+  return IdShift{id.outside_uid, id.outside_gid};
 }
 
 void SetLimits(walls::WallPlan& walls, const TaskPlanInputs& in) {
@@ -133,18 +112,13 @@ void SetCommand(walls::WallPlan& walls, const TaskPlanInputs& in) {
 
 Result<TaskPlan> BuildTaskPlan(const TaskPlanInputs& inputs) {
   SOMA_TRY(CheckEnforceable(inputs.policy));
-  SOMA_ASSIGN(const Identity identity, ChooseIdentity(inputs));
   SOMA_ASSIGN(View view, BuildView({.policy = inputs.policy,
                                     .facts = inputs.facts,
                                     .home = inputs.caller.home,
-                                    .ids = identity.shift}));
+                                    .ids = ShiftFor(inputs.caller.identity)}));
   TaskPlan plan;
   walls::WallPlan& walls = plan.walls;
-  SetIdentity(walls, identity);
-  if (inputs.caller.uid == 0 && !identity.shift) {
-    walls.notes.push_back(StrCat("identity: runs as the workspace owner's id ", identity.uid,
-                                 ", because its file system can't be id-mapped"));
-  }
+  SetIdentity(walls, inputs.caller.identity);
   walls.mounts = std::move(view.mounts);
   walls.network = policy::MayUseNetwork(inputs.policy) ? walls::NetworkKind::kCapture
                                                        : walls::NetworkKind::kLoopback;

@@ -14,27 +14,20 @@
 #include "policy/model.h"
 #include "policy/path_facts.h"
 #include "walls/plan.h"
+#include "walls/process_walls.h"
 
 namespace soma::plan {
 
 struct Caller {
-  std::uint32_t uid = 0;
-  std::uint32_t gid = 0;
+  walls::RunIdentity identity;  // who the command is, by walls::ChooseIdentity
   std::uint32_t umask = 022;
   std::string home;  // real path, "" when there is none
-};
-
-// How a root caller's sandbox gets an identity that is not root.
-enum class RootRegime : std::uint8_t {
-  kUnusedId,  // an id that nobody has; files keep their owner by id-mapped mounts
-  kOwnerId,   // the workspace owner's id, where the file system can't be id-mapped
 };
 
 struct Machine {
   bool cgroup_writable = false;  // a child of our own cgroup can be made and limited
   int landlock_abi = 0;
-  bool may_notify = true;       // no other supervisor above us (EBUSY)
-  std::uint32_t unused_id = 0;  // for RootRegime::kUnusedId
+  bool may_notify = true;  // no other supervisor above us (EBUSY)
 };
 
 struct Command {
@@ -50,7 +43,6 @@ struct TaskPlanInputs {
   const Caller& caller;
   const Machine& machine;
   const Command& command;
-  RootRegime root_regime = RootRegime::kUnusedId;
   std::string cgroup_name;  // one component, unique to this run
 };
 

@@ -29,9 +29,10 @@ class TaskPlanTest : public testing::Test {
                         .owner_uid = 1000,
                         .owner_gid = 100};
     facts_.rules = {facts_.workspace};
-    machine_ = {
-        .cgroup_writable = true, .landlock_abi = 7, .may_notify = true, .unused_id = 1'900'000'007};
-    caller_ = {.uid = 1000, .gid = 100, .umask = 027, .home = "/home/u"};
+    machine_ = {.cgroup_writable = true, .landlock_abi = 7, .may_notify = true};
+    caller_ = {.identity = {.uid = 1000, .gid = 100, .outside_uid = 1000, .outside_gid = 100},
+               .umask = 027,
+               .home = "/home/u"};
     command_ = {.arguments = {"true"},
                 .environment = {"PATH=/bin", "SECRET=x", "LC_ALL=C", "HOME=/wrong", "=odd", "odd"},
                 .working_directory = "/w"};
@@ -48,7 +49,6 @@ class TaskPlanTest : public testing::Test {
                           .caller = caller_,
                           .machine = machine_,
                           .command = command_,
-                          .root_regime = regime_,
                           .cgroup_name = "soma-run-1"});
   }
 
@@ -57,7 +57,6 @@ class TaskPlanTest : public testing::Test {
   Caller caller_;
   Machine machine_;
   Command command_;
-  RootRegime regime_ = RootRegime::kUnusedId;
 };
 
 TEST_F(TaskPlanTest, HasEveryWall) {
@@ -85,28 +84,23 @@ TEST_F(TaskPlanTest, AnOrdinaryUserKeepsTheOwnId) {
   EXPECT_EQ(plan->walls.user_namespaces[0].uids, (std::vector<walls::IdRange>{{1000, 1000, 1}}));
 }
 
-TEST_F(TaskPlanTest, RootBecomesAnIdThatNobodyHas) {
-  caller_.uid = caller_.gid = 0;
+TEST_F(TaskPlanTest, RootsFilesAreMappedToTheIdThatNobodyHas) {
+  constexpr std::uint32_t kNobodys = 1'900'000'007;
+  caller_.identity = {.outside_uid = kNobodys,
+                      .outside_gid = kNobodys,
+                      .workspace_map = {{{1000, kNobodys, 1}}, {{100, kNobodys, 1}}}};
   const auto plan = Build();
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->walls.user_namespaces[0].uids,
-            (std::vector<walls::IdRange>{{0, 1'900'000'007, 1}}));
+  EXPECT_EQ(plan->walls.user_namespaces[0].uids, (std::vector<walls::IdRange>{{0, kNobodys, 1}}));
   const auto workspace = std::ranges::find(plan->walls.mounts, "/w", &walls::MountItem::target);
   ASSERT_NE(workspace, plan->walls.mounts.end());
-  EXPECT_EQ(workspace->id_map.uids, (std::vector<walls::IdRange>{{1000, 1'900'000'007, 1}}));
+  EXPECT_EQ(workspace->id_map.uids, (std::vector<walls::IdRange>{{1000, kNobodys, 1}}));
+  EXPECT_TRUE(Validate(plan->walls));
 }
 
-TEST_F(TaskPlanTest, WithoutIdMappingRootRunsAsTheOwnerAndSaysSo) {
-  caller_.uid = caller_.gid = 0;
-  regime_ = RootRegime::kOwnerId;
-  const auto plan = Build();
-  ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->walls.uid, 1000U);
-  EXPECT_THAT(plan->walls.notes, Contains(HasSubstr("workspace owner's id 1000")));
-  facts_.workspace.owner_uid = 0;
-  const auto refused = Build();
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message(), HasSubstr("belongs to root"));
+TEST_F(TaskPlanTest, TellsWhatTheIdentityIsWhenItIsNotTheBest) {
+  caller_.identity.note = "the owner's id";
+  EXPECT_THAT(Build()->walls.notes, Contains(HasSubstr("identity: the owner's id")));
 }
 
 TEST_F(TaskPlanTest, LimitsComeByCgroupOrByTheNamedRegime) {

@@ -68,7 +68,7 @@ TEST(DecidePath, SpellingsOfTheSamePathMakeNoDifference) {
 TEST(DecidePath, RefusalNamesRuleOriginAndRemedy) {
   const Decision decision = DecidePath(LoadToml(""), "/etc/passwd", Access::kWrite);
   EXPECT_FALSE(decision.allowed);
-  EXPECT_EQ(decision.rule, "default \"read\"");
+  EXPECT_EQ(decision.rule, "read \"/etc\"");
   EXPECT_THAT(decision.origin.ToText(), HasSubstr("built-in dev:"));
   EXPECT_THAT(decision.remedy, HasSubstr("--write /etc/passwd"));
 

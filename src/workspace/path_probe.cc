@@ -163,6 +163,13 @@ PathFact LookAt(const std::string& path) {
   return fact;
 }
 
+std::string RealHome(const std::string& home) {
+  if (!home.starts_with('/')) return {};
+  const PathFact fact = LookAt(home);
+  if (fact.kind != PathKind::kDirectory || fact.real == "/") return {};
+  return fact.real;
+}
+
 Result<std::string> CheckWorkspace(std::string_view path, std::string_view home) {
   if (HasControlCharacter(path)) return BadWorkspace(path, "has a control character in its name");
   if (!IsValidUtf8(path)) return BadWorkspace(path, "has a name that is not valid UTF-8");

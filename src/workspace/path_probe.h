@@ -24,6 +24,9 @@ inline constexpr std::size_t kGlobEntriesMax = 200'000;
 // parent of it, and names with control characters or invalid UTF-8. Links in parents are followed.
 Result<std::string> CheckWorkspace(std::string_view path, std::string_view home);
 
+// The home directory by its real name; "" when $HOME names none, or "/" (as for some services).
+std::string RealHome(const std::string& home);
+
 // What `path` (absolute) is. A path that can't be looked at counts as missing.
 policy::PathFact LookAt(const std::string& path);
 

@@ -103,8 +103,9 @@ TEST_F(PathProbe, ExpandsGlobsOfHideRules) {
   for (const char* name : {"w/.env", "w/a/.env", "w/a/b/.env", "w/a/b/env"})
     std::ofstream(Path(name)) << "x";
   std::filesystem::create_symlink("/", Path("w/loop"));
-  const std::vector<policy::Source> sources = {{policy::LayerKind::kUser, policy::Format::kToml,
-                                                "u", "[filesystem]\nhide = [\"**/.env\"]\n"}};
+  const std::vector<policy::Source> sources = {
+      {policy::LayerKind::kUser, policy::Format::kToml, "u",
+       "[filesystem]\ndefault = \"read\"\nhide = [\"**/.env\"]\n"}};
   const auto policy = policy::Load({.home = "/nonexistent", .workspace = Path("w")}, sources, {});
   ASSERT_TRUE(policy);
   const auto facts = GatherPathFacts(*policy);
