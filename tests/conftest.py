@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 
 import pytest
 
@@ -143,6 +144,11 @@ def residue():
 def no_residue():
     before = residue()
     yield
-    after = residue()
-    left = {kind: after[kind] - before[kind] for kind in after}
+    # The end of a killed sandbox is the kernel's work and takes its time.
+    for _ in range(100):
+        after = residue()
+        left = {kind: after[kind] - before[kind] for kind in after}
+        if not any(left.values()):
+            break
+        time.sleep(0.1)
     assert not any(left.values()), f"left behind: {left}"

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "front/run.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "audit/journal.h"
+#include "audit/recorder.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "front/arguments.h"
+#include "front/hand_over.h"
+#include "front/machine_facts.h"
+#include "front/output.h"
+#include "front/policy_judge.h"
+#include "front/run_record.h"
+#include "front/run_report.h"
+#include "front/session.h"
+#include "plan/level_choice.h"
+#include "plan/task_plan.h"
+#include "policy/decide.h"
+#include "policy/handover.h"
+#include "policy/level.h"
+#include "policy/load.h"
+#include "policy/model.h"
+#include "sys/soma_paths.h"
+#include "walls/launch.h"
+#include "walls/plan.h"
+#include "walls/process_walls.h"
+#include "workspace/path_probe.h"
+#include "workspace/policy_files.h"
+
+namespace soma::front {
+
+namespace {
+
+std::string Variable(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::vector<std::string> WholeEnvironment() {
+  std::vector<std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    out.emplace_back(*entry);
+  return out;
+}
+
+// The umask can only be read by setting it; this process has one thread.
+std::uint32_t ReadUmask() {
+  const mode_t mask = umask(077);
+  umask(mask);
+  return mask;
+}
+
+class Run {
+ public:
+  Run(RunOptions options, Clock& clock, Random& random)
+      : options_(std::move(options)), clock_(clock), random_(random) {}
+
+  Result<int> Execute() {
+    SOMA_TRY(LoadPolicy());
+    SOMA_ASSIGN(const plan::LevelChoice choice, ChooseLevel());
+    report_.level = LevelName(choice.level);
+    report_.level_reason = choice.reason;
+    if (choice.level == policy::Level::kNone) {
+      SOMA_TRY(PlanNothing());
+    } else if (choice.level == policy::Level::kProcess) {
+      SOMA_TRY(PlanWalls());
+    } else {
+      return std::unexpected(HandOverRun(options_, handover_));
+    }
+    if (options_.explain) return Explain();
+    return Launch();
+  }
+
+ private:
+  Status LoadPolicy() {
+    handover_.context.home = workspace::RealHome(Variable("HOME"));
+    const std::string place = options_.workspace.empty() ? "." : options_.workspace;
+    SOMA_ASSIGN(handover_.context.workspace,
+                workspace::CheckWorkspace(place, handover_.context.home));
+    const workspace::PolicyPlaces places{.home = handover_.context.home,
+                                         .config = Variable("XDG_CONFIG_HOME"),
+                                         .workspace = handover_.context.workspace,
+                                         .named = options_.policy_files};
+    SOMA_ASSIGN(handover_.sources, workspace::ReadPolicyFiles(places));
+    handover_.command_line = options_.rules;
+    SOMA_ASSIGN(policy_,
+                policy::Load(handover_.context, handover_.sources, handover_.command_line));
+    report_.profile = policy_.profile;
+    report_.workspace = policy_.workspace;
+    report_.command = options_.command;
+    report_.limits = policy_.limits;
+    report_.notices = policy_.notices;
+    return {};
+  }
+
+  Result<plan::LevelChoice> ChooseLevel() {
+    const bool is_plain = !policy_.isolation.level &&
+                          Satisfies(policy::Level::kProcess, policy_.isolation.minimum.value);
+    // The proofs cost milliseconds; the everyday case needs none.
+    return ChooseRunLevel(policy_, is_plain ? plan::MachineLevels{} : ProveLevels());
+  }
+
+  // Level `none`: the command as the caller would start it, under the same record and time limit.
+  Status PlanNothing() {
+    walls::WallPlan& walls = plan_.walls;
+    walls.init = false;
+    walls.uid = geteuid();
+    walls.gid = getegid();
+    walls.no_new_privs = false;
+    walls.terminal = walls::TerminalKind::kKeep;
+    walls.working_directory = CurrentDirectory();
+    walls.arguments = options_.command;
+    walls.environment = WholeEnvironment();
+    walls.umask = ReadUmask();
+    walls.notes.emplace_back("isolation: none, by " + report_.level_reason);
+    return {};
+  }
+
+  std::string CurrentDirectory() const {
+    const std::unique_ptr<char, decltype(&free)> path(getcwd(nullptr, 0), &free);
+    return path ? std::string(path.get()) : policy_.workspace;
+  }
+
+  Status PlanWalls() {
+    if (MayUseNetwork(policy_)) {
+      return Fail(Errc::kUnimplemented,
+                  "network rules can't be kept at level \"process\" yet: no broker");
+    }
+    SOMA_ASSIGN(const policy::PathFacts facts, workspace::GatherPathFacts(policy_));
+    SOMA_ASSIGN(walls::RunIdentity identity, walls::ChooseIdentity(policy_.workspace));
+    const plan::Caller caller{std::move(identity), ReadUmask(), handover_.context.home};
+    const plan::Command command{options_.command, WholeEnvironment(), CurrentDirectory(),
+                                WantsTerminal()};
+    const plan::Machine machine = LookAtMachine();
+    SOMA_ASSIGN(plan_, plan::BuildTaskPlan({.policy = policy_,
+                                            .facts = facts,
+                                            .caller = caller,
+                                            .machine = machine,
+                                            .command = command,
+                                            .cgroup_name = StrCat("soma-run-", getpid())}));
+    return {};
+  }
+
+  bool WantsTerminal() const {
+    return options_.terminal || (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1);
+  }
+
+  Result<int> Explain() {
+    std::string text = StrCat("level: ", report_.level, " (", report_.level_reason, ")\n",
+                              "profile: ", report_.profile,
+                              "\nworkspace: ", EscapeForTerminal(report_.workspace), "\n");
+    for (const std::string& line : walls::Describe(plan_.walls)) text += line + "\n";
+    for (const plan::HiddenPath& path : plan_.view.hidden) {
+      text += StrCat("hidden ", EscapeForTerminal(path.path), " (", path.origin.ToText(), ")\n");
+    }
+    WriteText(STDOUT_FILENO, text);
+    return 0;
+  }
+
+  Result<int> Launch() {
+    FillReport();
+    SOMA_ASSIGN(const std::string state, sys::StateDirectory());
+    SOMA_ASSIGN(const std::unique_ptr<audit::Journal> journal,
+                audit::Journal::Open(
+                    {.directory = state + "/journal", .run = report_.run_id, .clock = &clock_}));
+    RunRecord record(*journal, report_.run_id);
+    PolicyJudge judge(policy_, plan_.view.effective, false);
+    std::optional<Error> record_failure;
+    const SessionInputs session{.plan = plan_.walls,
+                                .options = {},
+                                .judge = judge,
+                                .clock = clock_,
+                                .time_limit = policy_.limits.time
+                                                  ? std::optional(policy_.limits.time->value)
+                                                  : std::nullopt,
+                                .on_refusal =
+                                    [&](const walls::Denied& denied) {
+                                      report_.AddRefusal(denied);
+                                      if (const Status status = record.Refusal(denied); !status)
+                                        record_failure = status.error();
+                                    },
+                                .before_start = [&] { return record.Start(report_, policy_); }};
+    SOMA_ASSIGN(SessionEnd end, RunSession(session));
+    report_.end = end.end;
+    report_.hits = end.hits;
+    report_.refusals_beyond += end.refusals_dropped;
+    report_.exit_code = end.end.ExitCode();
+    if (const Status status = record.End(report_); !status) record_failure = status.error();
+    if (const Status status = journal->Close(); !status) record_failure = status.error();
+    if (record_failure)
+      return std::unexpected(std::move(*record_failure).While("recording the run"));
+    return Finish();
+  }
+
+  void FillReport() {
+    std::array<std::uint8_t, 8> id{};
+    random_.Fill(id);
+    report_.run_id = Hex(id);
+    report_.notes = plan_.walls.notes;
+    report_.hidden = plan_.view.hidden;
+    report_.limits_by_cgroup = plan_.limits_by_cgroup;
+  }
+
+  Result<int> Finish() {
+    if (report_.end.kind == walls::TaskEndKind::kNotStarted) {
+      WriteLine(STDERR_FILENO, StrCat("soma: ", EscapeForTerminal(options_.command.front()), ": ",
+                                      report_.end.Describe()));
+    }
+    if (options_.json) {
+      WriteText(STDERR_FILENO, ReportJson(report_));
+    } else if (!options_.quiet) {
+      for (const std::string& notice : report_.notices)
+        WriteLine(STDERR_FILENO, StrCat("soma: ", notice));
+      WriteText(STDERR_FILENO, SummaryText(report_));
+    }
+    if (options_.report) SOMA_TRY(WriteFile(*options_.report, ReportJson(report_)));
+    return report_.exit_code;
+  }
+
+  RunOptions options_;
+  Clock& clock_;
+  Random& random_;
+  policy::Handover handover_;
+  policy::Policy policy_;
+  plan::TaskPlan plan_;
+  RunReport report_;
+};
+
+}  // namespace
+
+int RunMain(std::span<const std::string_view> arguments, Clock& clock, Random& random) {
+  auto options = ParseRunArguments(arguments);
+  Result<int> code = kExitOwnFailure;
+  if (!options) {
+    code = std::unexpected(std::move(options).error());
+  } else if (options->help) {
+    WriteText(STDOUT_FILENO, RunHelp());
+    return 0;
+  } else {
+    code = Run(*std::move(options), clock, random).Execute();
+  }
+  if (code) return *code;
+  WriteLine(STDERR_FILENO, StrCat("soma: ", code.error().message()));
+  return kExitOwnFailure;
+}
+
+}  // namespace soma::front

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunReport: what `soma run` says about a run when it is over: lines for a person, JSON for a
+// program. Pure values and text.
+#ifndef SOMA_FRONT_RUN_REPORT_H_
+#define SOMA_FRONT_RUN_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "front/limit_watch.h"
+#include "plan/view.h"
+#include "policy/model.h"
+#include "walls/denied.h"
+#include "walls/launch.h"
+
+namespace soma::front {
+
+struct RunReport {
+  std::string run_id;
+  std::string level;
+  std::string level_reason;
+  std::string profile;
+  std::string workspace;
+  std::vector<std::string> command;
+  std::vector<std::string> notices;  // of the policy: rules without effect
+  std::vector<std::string> notes;    // of the walls: regimes
+  std::vector<plan::HiddenPath> hidden;
+  std::vector<walls::Denied> refusals;  // equal ones once, with their number
+  std::uint64_t refusals_beyond = 0;    // that were too many to keep
+  LimitHits hits;
+  bool limits_by_cgroup = false;
+  policy::Limits limits;
+  walls::TaskEnd end;
+  int exit_code = 0;
+
+  // Merges with an equal one that is kept already. At most kRefusalsMax are kept.
+  void AddRefusal(const walls::Denied& denied);
+};
+
+inline constexpr std::size_t kRefusalsMax = 200;
+
+// Which limit ended or held the run, and by what means: one line each, empty when none was hit.
+std::vector<std::string> LimitLines(const RunReport& report);
+
+// What goes to stderr after the run: limits, then refusals, each with rule and remedy; nothing when
+// there is nothing to say. Every line starts with "soma: ".
+std::string SummaryText(const RunReport& report);
+
+// One JSON object, with a newline at its end.
+std::string ReportJson(const RunReport& report);
+
+}  // namespace soma::front
+
+#endif  // SOMA_FRONT_RUN_REPORT_H_

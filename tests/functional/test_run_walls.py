@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`soma run` on a small real project: what a coding agent needs works, what it must not do is refused and says why."""
+import json
+import subprocess
+
+import pytest
+
+
+def run(caller, *words, **options):
+    return caller.run(["soma", "run", *words], cwd=caller.home / "work", **options)
+
+
+@pytest.fixture
+def project(caller):
+    """A git repository with Python and C sources in the caller's workspace."""
+    work = caller.home / "work"
+    (work / "calc.py").write_text("def add(a, b):\n    return a + b\n")
+    (work / "test_calc.py").write_text("import unittest, calc\nclass T(unittest.TestCase):\n"
+                                       "    def test_add(self):\n        self.assertEqual(calc.add(2, 3), 5)\n")
+    (work / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("hello from C"); return 0; }\n')
+    (work / "Makefile").write_text("hello: hello.c\n\tcc -O1 -o hello hello.c\n")
+    caller.own(work)
+    made = caller.run(["git", "init", "-q", "-b", "main", "."], cwd=work)
+    assert made.returncode == 0, made.stderr
+    return work
+
+
+GIT = ["git", "-c", "user.name=A", "-c", "user.email=a@example.com"]
+
+
+def test_edit_build_test_and_commit(caller, project):
+    done = run(caller, "--", "sh", "-ec", """
+        sed -i 's/hello from C/hello from inside/' hello.c
+        make -s hello && ./hello
+        python3 -m unittest -q
+        git add -A && git -c user.name=A -c user.email=a@example.com commit -qm first && git log --format=%s
+    """)
+    assert done.returncode == 0, done.stderr
+    assert "hello from inside" in done.stdout and "first" in done.stdout
+    assert "hello from inside" in (project / "hello.c").read_text()
+    for path in (project / "hello", project / ".git/index"):
+        assert path.stat().st_uid == caller.uid  # the files stay the caller's
+    assert caller.run(["git", "status", "--porcelain"], cwd=project).stdout == ""
+
+
+def test_keys_in_the_home_directory_are_not_there(caller):
+    done = run(caller, "--", "sh", "-c", "cat ~/.ssh/id_ed25519; ls -a ~/.ssh ~; cat ~/state/* 2>/dev/null")
+    assert "SECRET" not in done.stdout + done.stderr
+    assert "id_ed25519" not in done.stdout
+
+
+def test_hidden_places_are_in_the_report(caller):
+    report = caller.home / "report.json"
+    assert run(caller, "--report", report, "--", "true").returncode == 0
+    hidden = {entry["path"]: entry["rule"] for entry in json.loads(report.read_text())["hidden"]}
+    assert hidden[str(caller.home / ".ssh")].startswith("built-in dev:")
+
+
+def test_write_outside_is_refused_and_reported(caller, canary):
+    done = run(caller, "--write", canary, "--read", canary / "kept", "--", "sh", "-c",
+               f"echo x > {canary}/kept; echo y > {canary}/new; echo z > /etc/soma-canary")
+    assert done.returncode != 0
+    assert (canary / "kept").read_text() == "untouched"
+    assert (canary / "new").read_text() == "y\n"
+    assert "/etc/soma-canary" in done.stderr and "--write /etc/soma-canary" in done.stderr
+    assert f"{canary}/kept" in done.stderr and "(--read)" in done.stderr
+    # Nothing of it on stdout.
+    assert done.stdout == ""
+
+
+def test_the_remedy_of_the_report_helps(caller, canary):
+    refused = run(caller, "--", "touch", f"{canary}/new")
+    assert refused.returncode != 0 and f"--write {canary}/new" in refused.stderr
+    # The path doesn't exist yet, so its directory is what can be shown.
+    assert run(caller, "--write", canary, "--", "touch", f"{canary}/new").returncode == 0
+    assert (canary / "new").exists()
+
+
+def test_connect_out_is_refused_and_reported(caller):
+    done = run(caller, "--", "python3", "-c",
+               "import socket; s = socket.socket(); s.settimeout(5); s.connect(('192.0.2.1', 80))")
+    assert done.returncode == 1
+    assert "ConnectionRefusedError" in done.stderr
+    assert "connect 192.0.2.1:80" in done.stderr and "--allow-net 192.0.2.1:80" in done.stderr
+
+
+def test_a_name_lookup_is_refused_with_the_way_out(caller):
+    done = run(caller, "--", "python3", "-c", "import socket; socket.getaddrinfo('example.com', 80)")
+    assert done.returncode == 1
+
+
+def test_loopback_inside_works(caller):
+    done = run(caller, "--", "python3", "-c", """
+import socket
+server = socket.create_server(('127.0.0.1', 0))
+client = socket.create_connection(server.getsockname())
+peer, _ = server.accept()
+client.sendall(b'hi'); print(peer.recv(2).decode())
+""")
+    assert (done.returncode, done.stdout) == (0, "hi\n"), done.stderr
+
+
+def test_only_harmless_variables_are_passed(caller):
+    done = run(caller, "-e", "GIVEN=1", "--", "env", env={"AWS_SECRET_ACCESS_KEY": "canary", "LD_PRELOAD": "", "LC_TIME": "C"})
+    assert "canary" not in done.stdout
+    assert "GIVEN=1" in done.stdout and "LC_TIME=C" in done.stdout and f"HOME={caller.home}" in done.stdout
+
+
+def test_nothing_of_it_stays(caller, no_residue):
+    before = sorted(path.name for path in caller.home.iterdir())
+    assert run(caller, "--", "sh", "-c", "echo x > ~/left; echo y > /tmp/soma-left; sleep 100 &").returncode == 0
+    assert sorted(path.name for path in caller.home.iterdir()) == before
+    assert not subprocess.run(["ls", "/tmp/soma-left"], capture_output=True).stdout
+
+
+def test_the_run_is_in_the_journal(caller):
+    run(caller, "--", "sh", "-c", "echo x > /etc/soma-canary")
+    journal = caller.home / "state/journal/segments"
+    records = "".join(path.read_text() for path in sorted(journal.rglob("*.jsonl")))
+    for kind in ('"kind":"policy', '"kind":"start"', '"kind":"refusal"', '"kind":"end"'):
+        assert kind in records
+    assert "/etc/soma-canary" in records
+
+
+def test_without_a_journal_nothing_starts(caller, canary):
+    (caller.home / "state").rmdir()
+    (caller.home / "state").write_text("in the way")
+    done = run(caller, "--write", canary, "--", "touch", f"{canary}/started")
+    assert done.returncode == 125 and len(done.stderr.splitlines()) == 1
+    assert not (canary / "started").exists()
