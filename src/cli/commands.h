@@ -12,6 +12,7 @@ void AddDoctor(CLI::App& tools, Context& context);
 void AddKey(CLI::App& tools, Context& context);
 void AddTemplate(CLI::App& tools, Context& context);
 void AddServe(CLI::App& tools, Context& context);
+void AddPolicy(CLI::App& tools, Context& context);
 
 }  // namespace soma::cli
 

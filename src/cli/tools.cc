@@ -49,6 +49,7 @@ int RunTools(int argc, char** argv, Clock& clock, Random& random) {
   AddKey(tools, context);
   AddTemplate(tools, context);
   AddServe(tools, context);
+  AddPolicy(tools, context);
   const int code = ParseAndRun(tools, argc, argv, context);
   // A reader that went away (a closed pipe) or a full disk: the answer did not arrive.
   if (std::fflush(stdout) != 0 && code == kExitFine) return kExitFailure;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "front/hand_over.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <expected>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "front/arguments.h"
@@ -24,9 +27,27 @@ namespace {
 
 constexpr std::string_view kToolsName = "soma-tools";
 
-// Inherited on purpose, and the only descriptor of ours that is.
+Error Execute(std::vector<std::string>& words) {
+  const auto tools = ToolsProgram();
+  if (!tools) return tools.error();
+  const std::string& program = *tools;
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(program.c_str(), argv.data());
+  return Error::FromErrno(errno, StrCat("executing ", EscapeForTerminal(program)));
+}
+
+}  // namespace
+
+Result<std::string> ToolsProgram() {
+  SOMA_ASSIGN(const std::string directory, sys::ProgramDirectory());
+  return StrCat(directory, "/", kToolsName);
+}
+
 Result<Fd> TextInMemory(std::string_view text) {
-  Fd fd(memfd_create("soma-policy", 0));  // NOLINT(android-cloexec-memfd-create)
+  Fd fd(memfd_create("soma-policy", MFD_CLOEXEC));
   if (!fd) return std::unexpected(Error::FromErrno(errno, "memfd_create"));
   std::size_t done = 0;
   while (done < text.size()) {
@@ -37,20 +58,6 @@ Result<Fd> TextInMemory(std::string_view text) {
   }
   return fd;
 }
-
-Error Execute(std::vector<std::string>& words) {
-  const auto directory = sys::ProgramDirectory();
-  if (!directory) return directory.error();
-  const std::string program = StrCat(*directory, "/", kToolsName);
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv(program.c_str(), argv.data());
-  return Error::FromErrno(errno, StrCat("executing ", EscapeForTerminal(program)));
-}
-
-}  // namespace
 
 Error BecomeTools(std::span<const std::string_view> arguments) {
   std::vector<std::string> words = {std::string(kToolsName)};
@@ -63,6 +70,8 @@ Error HandOverRun(const RunOptions& options, const policy::Handover& handover) {
   if (!text) return text.error();
   const auto fd = TextInMemory(*text);
   if (!fd) return fd.error();
+  // The one descriptor of ours that soma-tools inherits.
+  if (fcntl(fd->get(), F_SETFD, 0) != 0) return Error::FromErrno(errno, "fcntl");
   std::vector<std::string> words = {std::string(kToolsName), "run", "--handover-fd",
                                     StrCat(fd->get())};
   if (options.terminal) words.emplace_back("-t");

@@ -18,8 +18,15 @@
 #include "base/result.h"
 #include "front/arguments.h"
 #include "policy/handover.h"
+#include "sys/fd.h"
 
 namespace soma::front {
+
+// The path of soma-tools.
+Result<std::string> ToolsProgram();
+
+// An anonymous file with this text, close-on-exec.
+Result<Fd> TextInMemory(std::string_view text);
 
 // Replaces this process; returns only with an error.
 Error BecomeTools(std::span<const std::string_view> arguments);

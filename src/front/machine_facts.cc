@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,7 @@ std::string ReadWhole(const std::string& path) {
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   if (!fd) return text;
-  constexpr std::size_t kBlock = 16 * 1024;
+  constexpr std::size_t kBlock = std::size_t{16} << 10;
   for (;;) {
     const std::size_t used = text.size();
     text.resize(used + kBlock);

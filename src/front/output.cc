@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <expected>
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "sys/fd.h"

@@ -50,7 +50,7 @@ Verdict PolicyJudge::Decide(const walls::Request& request) {
     case RequestKind::kLink:
     case RequestKind::kRename: {
       // A second name for a file is a way to write it.
-      Verdict verdict = DecideWrite(request.other);
+      const Verdict verdict = DecideWrite(request.other);
       return verdict.allowed ? DecideWrite(request.path) : verdict;
     }
     case RequestKind::kExecute:

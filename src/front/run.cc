@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,11 +18,12 @@
 #include <vector>
 
 #include "audit/journal.h"
-#include "audit/recorder.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "front/arguments.h"
+#include "front/broker.h"
 #include "front/hand_over.h"
 #include "front/machine_facts.h"
 #include "front/output.h"
@@ -31,12 +33,14 @@
 #include "front/session.h"
 #include "plan/level_choice.h"
 #include "plan/task_plan.h"
-#include "policy/decide.h"
+#include "plan/view.h"
 #include "policy/handover.h"
 #include "policy/level.h"
 #include "policy/load.h"
 #include "policy/model.h"
+#include "policy/path_facts.h"
 #include "sys/soma_paths.h"
+#include "walls/denied.h"
 #include "walls/launch.h"
 #include "walls/plan.h"
 #include "walls/process_walls.h"
@@ -138,10 +142,6 @@ class Run {
   }
 
   Status PlanWalls() {
-    if (MayUseNetwork(policy_)) {
-      return Fail(Errc::kUnimplemented,
-                  "network rules can't be kept at level \"process\" yet: no broker");
-    }
     SOMA_ASSIGN(const policy::PathFacts facts, workspace::GatherPathFacts(policy_));
     SOMA_ASSIGN(walls::RunIdentity identity, walls::ChooseIdentity(policy_.workspace));
     const plan::Caller caller{std::move(identity), ReadUmask(), handover_.context.home};
@@ -180,7 +180,13 @@ class Run {
                 audit::Journal::Open(
                     {.directory = state + "/journal", .run = report_.run_id, .clock = &clock_}));
     RunRecord record(*journal, report_.run_id);
-    PolicyJudge judge(policy_, plan_.view.effective, false);
+    std::optional<Broker> broker;
+    if (plan_.walls.network == walls::NetworkKind::kCapture) {
+      // It loads while the walls are built.
+      SOMA_ASSIGN(Broker started, Broker::Start(handover_, report_.run_id));
+      broker.emplace(std::move(started));
+    }
+    PolicyJudge judge(policy_, plan_.view.effective, broker.has_value());
     std::optional<Error> record_failure;
     const SessionInputs session{.plan = plan_.walls,
                                 .options = {},
@@ -195,8 +201,11 @@ class Run {
                                       if (const Status status = record.Refusal(denied); !status)
                                         record_failure = status.error();
                                     },
-                                .before_start = [&] { return record.Start(report_, policy_); }};
-    SOMA_ASSIGN(SessionEnd end, RunSession(session));
+                                .before_start = [&](walls::CaptureSockets sockets) -> Status {
+                                  if (broker) SOMA_TRY(broker->Serve(std::move(sockets)));
+                                  return record.Start(report_, policy_);
+                                }};
+    SOMA_ASSIGN(const SessionEnd end, RunSession(session));
     report_.end = end.end;
     report_.hits = end.hits;
     report_.refusals_beyond += end.refusals_dropped;

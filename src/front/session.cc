@@ -72,7 +72,7 @@ class Session {
       SOMA_ASSIGN(TerminalPump pump, TerminalPump::Create(std::move(terminal)));
       pump_.emplace(std::move(pump));
     }
-    return in_.before_start();
+    return in_.before_start(task_.TakeCapture());
   }
 
   SessionEnd Run() {

@@ -28,9 +28,10 @@ struct SessionInputs {
   std::optional<std::chrono::milliseconds> time_limit;
   // Called for refusals as they come, in order; equal ones in a row come once, counted.
   std::function<void(const walls::Denied&)> on_refusal;
-  // Called between the launch and the first instruction of the command. An error stops the run:
-  // what can't be recorded does not start.
-  std::function<Status()> before_start;
+  // Called between the launch and the first instruction of the command, with the sockets of a
+  // captured network. An error stops the run: what can't be recorded or answered for does not
+  // start.
+  std::function<Status(walls::CaptureSockets)> before_start;
 };
 
 struct SessionEnd {

@@ -2,9 +2,12 @@
 #include "plan/level_choice.h"
 
 #include <array>
+#include <expected>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "policy/level.h"

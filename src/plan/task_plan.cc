@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,15 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "plan/view.h"
 #include "policy/decide.h"
 #include "policy/environment.h"
+#include "policy/level.h"
 #include "policy/model.h"
 #include "policy/path_pattern.h"
-#include "policy/units.h"
 #include "walls/plan.h"
+#include "walls/process_walls.h"
 #include "walls/seccomp_profile.h"
 
 namespace soma::plan {

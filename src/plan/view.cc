@@ -2,7 +2,6 @@
 #include "plan/view.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "policy/decide.h"

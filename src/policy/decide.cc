@@ -2,6 +2,7 @@
 // Paths and environment. The network's questions are in decide_network.cc.
 #include "policy/decide.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>

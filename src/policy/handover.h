@@ -20,7 +20,7 @@ struct Handover {
   CommandLineRules command_line;
 };
 
-inline constexpr std::size_t kHandoverBytesMax = 4 * 1024 * 1024;
+inline constexpr std::size_t kHandoverBytesMax = std::size_t{4} << 20;
 
 // Fails only for text that is not UTF-8, which no policy can be made of.
 Result<std::string> EncodeHandover(const Handover& handover);

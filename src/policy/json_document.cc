@@ -3,6 +3,7 @@
 // which is simple because it is known to be valid then.
 #include <algorithm>
 #include <cstddef>
+#include <expected>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,7 +29,7 @@ std::vector<int> LinesOfValues(std::string_view text) {
     const char c = text[i];
     if (c == '\n') ++line;
     if (c == '"') {
-      while (++i < text.size() && text[i] != '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) {
         if (text[i] == '\\') ++i;
       }
       const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);

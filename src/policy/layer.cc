@@ -2,18 +2,21 @@
 #include "policy/layer.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "policy/document.h"
+#include "policy/level.h"
 #include "policy/load.h"
 #include "policy/model.h"
 #include "policy/path_pattern.h"
@@ -26,7 +29,8 @@ namespace {
 
 constexpr std::uint64_t kPidsMax = 4'194'304;  // PID_MAX_LIMIT, linux/threads.h
 constexpr double kCpusMax = 1024;
-constexpr std::size_t kEnvironmentValueMax = 128 * 1024;  // MAX_ARG_STRLEN, linux/binfmts.h
+constexpr std::size_t kEnvironmentValueMax = std::size_t{128}
+                                             << 10;  // MAX_ARG_STRLEN, linux/binfmts.h
 
 std::optional<std::uint64_t> ParsePids(std::string_view text) {
   const auto value = ParseInt<std::uint64_t>(text);

@@ -2,6 +2,8 @@
 #include "policy/load.h"
 
 #include <array>
+#include <cstddef>
+#include <expected>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "policy/document.h"

@@ -21,7 +21,7 @@
 
 namespace soma::policy {
 
-inline constexpr std::size_t kPolicyFileBytesMax = 256 * 1024;
+inline constexpr std::size_t kPolicyFileBytesMax = std::size_t{256} << 10;
 inline constexpr std::size_t kRulesMax = 4096;  // rules in one file
 inline constexpr std::size_t kPatternBytesMax = 4096;
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "policy/decide.h"
 #include "policy/layer.h"
 #include "policy/level.h"
 #include "policy/model.h"
-#include "policy/path_pattern.h"
 
 namespace soma::policy {
 

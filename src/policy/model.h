@@ -110,7 +110,7 @@ struct Limits {
 };
 
 struct Isolation {
-  std::optional<Sourced<Level>> level;  // absent: auto
+  std::optional<Sourced<Level>> level;       // absent: auto
   Sourced<Level> minimum{Level::kNone, {}};  // kNone: any level, `none` only when it is named
 };
 

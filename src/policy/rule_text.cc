@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "policy/address.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <expected>
 #include <functional>
 #include <optional>
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/units.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
