@@ -15,7 +15,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <expected>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,7 +29,6 @@
 #include "guest/loop.h"
 #include "guest/operation.h"
 #include "sys/fd.h"
-#include "wire/link.h"
 #include "wire/message.h"
 #include "wire/session.h"
 
@@ -166,8 +165,7 @@ void Agent::Reap() {
   while (::read(signals_.get(), &ignored, sizeof ignored) > 0) {
   }
   int status = 0;
-  for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
-       pid = ::waitpid(-1, &status, WNOHANG)) {
+  for (auto pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG)) {
     tasks_.OnExit(pid, status);
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real agent in a child process, driven over a real socketpair. Runs as root and as anybody.
-#include "guest/agent.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,20 +15,23 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <ios>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "guest/agent_driver.h"
+#include "guest/egress_gate.h"
 #include "guest/output_ring.h"
+#include "guest/task_table.h"
 #include "wire/message.h"
 #include "wire/record.h"
 #include "wire/session.h"
@@ -62,7 +65,7 @@ std::string Contents(const std::string& path) {
   return out.str();
 }
 
-std::uint64_t AgentMemory(pid_t pid, const char* field) {
+std::uint64_t AgentMemory(int pid, const char* field) {
   std::ifstream file(StrCat("/proc/", pid, "/smaps_rollup"));
   for (std::string word; file >> word;) {
     std::uint64_t value = 0;
@@ -378,7 +381,8 @@ TEST(AgentFiles, ABigFileGoesBothWaysWithFlatMemory) {
   AgentDriver agent;
   const TemporaryDirectory directory;
   const std::uint64_t before = AgentMemory(agent.pid(), "Private_Dirty:");
-  std::string content(20'000'000, 0);
+  std::string content;
+  content.resize(20'000'000);
   std::mt19937 random(1);
   for (char& byte : content) byte = static_cast<char>(random());
   wire::ChannelId written = 0;

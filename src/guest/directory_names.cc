@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,9 +17,16 @@
 
 namespace soma::guest {
 
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR* open) const { ::closedir(open); }
+};
+
+}  // namespace
+
 Result<std::vector<std::string>> SortedNames(const std::string& path) {
-  const std::unique_ptr<DIR, decltype([](DIR* open) { ::closedir(open); })> directory(
-      ::opendir(path.c_str()));
+  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir(path.c_str()));
   if (!directory) return std::unexpected(Error::FromErrno(errno, StrCat("listing ", path)));
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(directory.get())) {

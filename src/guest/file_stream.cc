@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <expected>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,7 +25,6 @@
 #include "guest/accounts.h"
 #include "guest/entry.h"
 #include "guest/files.h"
-#include "guest/operation.h"
 #include "guest/paths.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <expected>
 #include <string>
 #include <utility>
 

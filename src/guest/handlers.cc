@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/error.h"
@@ -18,6 +17,7 @@
 #include "guest/machine_stats.h"
 #include "guest/operation.h"
 #include "guest/record_stream.h"
+#include "guest/settings.h"
 #include "guest/splice.h"
 #include "guest/start_task.h"
 #include "guest/task.h"

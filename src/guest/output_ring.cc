@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/output_ring.h"
 
-#include <algorithm>
+#include <algorithm>  // IWYU pragma: keep
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <cstddef>
 #include <cstring>
 #include <utility>
 #include <variant>

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
-#include "guest/accounts.h"
 #include "guest/directory_names.h"
 #include "guest/entry.h"
 #include "wire/message.h"

@@ -14,15 +14,16 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "guest/accounts.h"
 #include "sys/capability_set.h"
 #include "sys/fd.h"
 #include "sys/process.h"

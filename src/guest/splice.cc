@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/splice.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

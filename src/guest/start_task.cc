@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <expected>
 #include <map>
 #include <memory>
 #include <string>
@@ -109,8 +111,8 @@ wire::TaskInfo Describe(const wire::Start& start, const std::string& workdir) {
 }
 
 // Best effort: it makes the kernel's choice better, nothing depends on it.
-void LowerForOom(pid_t pid) {
-  const auto fd = sys::OpenFile(StrCat("/proc/", pid, "/oom_score_adj"), O_WRONLY);
+void LowerForOom(const sys::Process& process) {
+  const auto fd = sys::OpenFile(StrCat("/proc/", process.pid(), "/oom_score_adj"), O_WRONLY);
   if (fd) static_cast<void>(sys::WriteAll(*fd, AsBytes(kOomScore)));
 }
 
@@ -164,7 +166,7 @@ Result<std::unique_ptr<Task>> StartTask(const wire::Start& start, const Settings
                      .standard_output = start.has_terminal ? input : streams.output.get(),
                      .standard_error = start.has_terminal ? input : streams.error.get(),
                      .terminal = start.has_terminal}));
-  LowerForOom(process.pid());
+  LowerForOom(process);
   wire::TaskInfo info = Describe(start, workdir);
   info.pid = static_cast<std::uint32_t>(process.pid());
   auto task = std::make_unique<Task>(loop, session, std::move(info), std::move(process));

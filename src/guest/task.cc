@@ -12,8 +12,10 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"

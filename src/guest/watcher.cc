@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <expected>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,6 +26,8 @@
 #include "guest/loop.h"
 #include "sys/fd.h"
 #include "wire/record.h"
+#include "wire/reply.h"
+#include "wire/request.h"
 #include "wire/session.h"
 
 namespace soma::guest {

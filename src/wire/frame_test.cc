@@ -7,10 +7,6 @@
 #include <cstdint>
 
 #include "base/bytes.h"
-#include "wire/link.h"
-#include "wire/message.h"
-#include "wire/record.h"
-#include "wire/session.h"
 
 namespace soma::wire {
 namespace {

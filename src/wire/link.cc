@@ -298,19 +298,17 @@ bool Link::PickFrame() {
     quiesced_due_ = false;
     PushControl(FrameType::kQuiesced);
   }
-  if (!control_.empty()) {
+  const bool may_send_data = state_ == State::kEstablished && !quiet_;
+  if (control_.empty() && may_send_data && (next_write_ < sent_.size() || CutNextFrame())) {
+    current_ = &sent_[next_write_++].frame;
+  } else {
+    if (control_.empty() && state_ == State::kEstablished && acknowledge_due_) {
+      PushControl(FrameType::kAck);
+    }
+    if (control_.empty()) return false;
     current_control_ = std::move(control_.front());
     control_.pop_front();
     current_ = &current_control_;
-  } else if (state_ != State::kEstablished) {
-    return false;
-  } else if (!quiet_ && (next_write_ < sent_.size() || CutNextFrame())) {
-    current_ = &sent_[next_write_++].frame;
-  } else if (acknowledge_due_) {
-    PushControl(FrameType::kAck);
-    return PickFrame();
-  } else {
-    return false;
   }
   StampCurrent();
   return true;

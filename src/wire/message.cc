@@ -5,16 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 #include <variant>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "wire/codec.h"
 #include "wire/fields.h"
 #include "wire/link.h"
-#include "wire/request.h"
 
 namespace soma::wire {
 namespace {

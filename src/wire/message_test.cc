@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,8 +12,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "wire/codec.h"
-#include "wire/link.h"
+#include "wire/frame.h"
 #include "wire/record.h"
 #include "wire/reply.h"
 #include "wire/request.h"

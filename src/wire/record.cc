@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "base/result.h"
 #include "wire/codec.h"
 #include "wire/fields.h"

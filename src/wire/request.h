@@ -21,7 +21,8 @@ inline constexpr ChannelId kGuestChannelBit = 0x80000000;
 inline constexpr std::size_t kPathMax = 4096;  // PATH_MAX, linux/limits.h
 inline constexpr std::size_t kNameMax = 256;   // NAME_MAX 255 (linux/limits.h); user names, tags
 inline constexpr std::size_t kTextMax = 1024;  // messages for people
-inline constexpr std::size_t kArgumentMax = 128 * 1024;  // MAX_ARG_STRLEN, linux/binfmts.h
+inline constexpr std::size_t kArgumentMax =
+    std::size_t{128} * 1024;  // MAX_ARG_STRLEN, linux/binfmts.h
 inline constexpr std::size_t kArgumentsCountMax = 1024;
 inline constexpr std::size_t kEnvironmentCountMax = 1024;
 inline constexpr std::size_t kMetadataCountMax = 64;

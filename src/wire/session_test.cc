@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -154,6 +156,67 @@ TEST(Session, AFreshEpochFailsOpenChannelsAtBothEnds) {
   EXPECT_TRUE(world.host.Request(Shell()));
 }
 
+// Some commands whose output is a known pattern, pumped by the guest and checked by the host.
+class Streams {
+ public:
+  static constexpr std::size_t kSize = 300'000;
+
+  Streams(World& world, std::size_t count) : world_(world) {
+    for (std::size_t i = 0; i < count; ++i) streams_[*world.host.Request(Shell())];
+  }
+
+  // Writes as much as the session takes, then Exit with the channel's number.
+  void Pump(ChannelId id) {
+    Stream& stream = streams_.at(id);
+    while (stream.sent < kSize) {
+      const std::string part =
+          Pattern(id, stream.sent, std::min<std::size_t>(kSize - stream.sent, 9'000));
+      const std::size_t taken = world_.guest.Write(id, DataKind::kStdout, AsBytes(part));
+      stream.sent += taken;
+      if (taken < part.size()) return;
+    }
+    ASSERT_TRUE(world_.guest.Reply(id, Exit{.code = static_cast<std::int32_t>(id)}));
+  }
+
+  void TakeAtHost(const SessionEvent& event) {
+    ASSERT_NE(event.kind, Kind::kBroken) << event.reason;
+    if (event.kind != Kind::kMessage) return;
+    Stream& stream = streams_.at(event.channel);
+    if (const auto* data = std::get_if<Data>(&event.message)) {
+      stream.received += AsText(data->bytes);
+      world_.host.Consumed(event.channel, data->bytes.size());
+      return;
+    }
+    EXPECT_FALSE(stream.exited);
+    EXPECT_EQ(std::get<Exit>(event.message).code, static_cast<std::int32_t>(event.channel));
+    stream.exited = true;
+  }
+
+  void ExpectWhole() {
+    for (const auto& [id, stream] : streams_) {
+      EXPECT_TRUE(stream.exited);
+      EXPECT_TRUE(stream.received == Pattern(id, 0, kSize));
+    }
+  }
+
+ private:
+  struct Stream {
+    std::size_t sent = 0;
+    std::string received;
+    bool exited = false;
+  };
+  static std::string Pattern(ChannelId id, std::size_t from, std::size_t size) {
+    std::string out(size, 0);
+    for (std::size_t k = 0; k < size; ++k) {
+      out[k] = static_cast<char>('a' + (((from + k) / 100 + id) % 26));
+    }
+    return out;
+  }
+
+  World& world_;
+  std::map<ChannelId, Stream> streams_;
+};
+
 class SessionCuts : public testing::TestWithParam<std::uint32_t> {};
 
 // Many commands at once over a channel that is cut again and again: each stream arrives whole and
@@ -161,60 +224,22 @@ class SessionCuts : public testing::TestWithParam<std::uint32_t> {};
 TEST_P(SessionCuts, EveryStreamArrivesWhole) {
   World world(GetParam());
   world.Settle();
-  constexpr std::size_t kStreams = 8;
-  constexpr std::size_t kStreamSize = 300'000;
-  struct Stream {
-    std::size_t sent = 0;
-    std::string received;
-    bool exited = false;
-  };
-  std::map<ChannelId, Stream> streams;
-  for (std::size_t i = 0; i < kStreams; ++i) streams[*world.host.Request(Shell())];
+  Streams streams(world, 8);
   std::uint64_t epoch = 1;
   std::size_t cuts = 15;
-  const auto pattern = [](ChannelId id, std::size_t at) {
-    return static_cast<char>('a' + ((at / 100 + id) % 26));
-  };
-  const auto pump = [&](ChannelId id) {
-    Stream& stream = streams[id];
-    while (stream.sent < kStreamSize) {
-      std::string part(std::min<std::size_t>(kStreamSize - stream.sent, 9'000), 0);
-      for (std::size_t k = 0; k < part.size(); ++k) part[k] = pattern(id, stream.sent + k);
-      const std::size_t taken = world.guest.Write(id, DataKind::kStdout, AsBytes(part));
-      stream.sent += taken;
-      if (taken < part.size()) return;
-    }
-    ASSERT_TRUE(world.guest.Reply(id, Exit{.code = static_cast<std::int32_t>(id)}));
-  };
   for (int idle = 0; idle < 50;) {
     idle = world.Exchange() ? 0 : idle + 1;
     for (const auto& event : std::exchange(world.at_guest, {})) {
-      if (event.opens || event.kind == Kind::kWritable) pump(event.channel);
+      if (event.opens || event.kind == Kind::kWritable) streams.Pump(event.channel);
     }
-    for (const auto& event : std::exchange(world.at_host, {})) {
-      ASSERT_NE(event.kind, Kind::kBroken) << event.reason;
-      if (event.kind != Kind::kMessage) continue;
-      Stream& stream = streams.at(event.channel);
-      if (const auto* data = std::get_if<Data>(&event.message)) {
-        stream.received += AsText(data->bytes);
-        world.host.Consumed(event.channel, data->bytes.size());
-      } else {
-        EXPECT_FALSE(stream.exited);
-        EXPECT_EQ(std::get<Exit>(event.message).code, static_cast<std::int32_t>(event.channel));
-        stream.exited = true;
-      }
-    }
+    for (const auto& event : std::exchange(world.at_host, {})) streams.TakeAtHost(event);
     if (cuts > 0 && world.channel.Pick(0, 60) == 0) {
       --cuts;
       world.channel.Cut();
       world.host.Hello(Greeting(++epoch, true));
     }
   }
-  for (const auto& [id, stream] : streams) {
-    EXPECT_TRUE(stream.exited);
-    ASSERT_EQ(stream.received.size(), kStreamSize);
-    for (std::size_t k = 0; k < kStreamSize; ++k) ASSERT_EQ(stream.received[k], pattern(id, k));
-  }
+  streams.ExpectWhole();
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SessionCuts, testing::Range(0U, 12U));
