@@ -9,6 +9,7 @@ namespace soma::cli {
 
 void AddAudit(CLI::App& tools, Context& context);
 void AddDoctor(CLI::App& tools, Context& context);
+void AddEgressBroker(CLI::App& tools, Context& context);
 void AddKey(CLI::App& tools, Context& context);
 void AddTemplate(CLI::App& tools, Context& context);
 void AddServe(CLI::App& tools, Context& context);

@@ -46,6 +46,7 @@ int RunTools(int argc, char** argv, Clock& clock, Random& random) {
   tools.require_subcommand(1);
   AddAudit(tools, context);
   AddDoctor(tools, context);
+  AddEgressBroker(tools, context);
   AddKey(tools, context);
   AddTemplate(tools, context);
   AddServe(tools, context);

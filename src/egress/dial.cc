@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "egress/dial.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <chrono>
+#include <string>
+
+#include "aio/loop.h"
+#include "aio/task.h"
+#include "base/error.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "egress/socket_address.h"
+#include "policy/address.h"
+#include "sys/fd.h"
+
+namespace soma::egress {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// False when the deadline passed first.
+aio::Task<bool> WaitWritable(aio::Loop& loop, int socket, std::chrono::nanoseconds timeout) {
+  asio::posix::stream_descriptor watched(loop.executor());
+  boost::system::error_code ec;
+  watched.assign(socket, ec);
+  if (ec) co_return std::unexpected(Error::FromErrno(ec.value(), "watching a socket"));
+  asio::steady_timer timer(loop.executor(), timeout);
+  bool expired = false;
+  timer.async_wait([&watched, &expired](boost::system::error_code timer_ec) {
+    if (timer_ec) return;
+    expired = true;
+    boost::system::error_code ignored;
+    watched.cancel(ignored);
+  });
+  const auto [wait_ec] = co_await watched.async_wait(asio::posix::stream_descriptor::wait_write,
+                                                     asio::as_tuple(asio::use_awaitable));
+  (void)watched.release();
+  // The timer's handler holds references into this frame: let it run before
+  // they go.
+  timer.cancel();
+  co_await asio::post(loop.executor(), asio::use_awaitable);
+  if (expired) co_return false;
+  if (wait_ec) co_return std::unexpected(Error::FromErrno(wait_ec.value(), "waiting to connect"));
+  co_return true;
+}
+
+int PendingError(const Fd& socket) {
+  int code = 0;
+  socklen_t size = sizeof code;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &code, &size) != 0) return errno;
+  return code;
+}
+
+}  // namespace
+
+aio::Task<Fd> Dial(aio::Loop& loop, Endpoint to, std::chrono::nanoseconds timeout) {
+  const std::string what =
+      StrCat("connecting to ", policy::FormatAddress(to.address), " port ", to.port);
+  const SocketAddress address = SocketAddressFor(to);
+  Fd socket(::socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) co_return std::unexpected(Error::FromErrno(errno, what));
+  const int on = 1;
+  (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  if (::connect(socket.get(), address.get(), address.size) == 0) co_return socket;
+  if (errno != EINPROGRESS) co_return std::unexpected(Error::FromErrno(errno, what));
+  SOMA_CO_ASSIGN(const bool ready, co_await WaitWritable(loop, socket.get(), timeout));
+  if (!ready) co_return Fail(Errc::kDeadlineExceeded, StrCat(what, ": no answer"));
+  if (const int code = PendingError(socket); code != 0) {
+    co_return std::unexpected(Error::FromErrno(code, what));
+  }
+  co_return socket;
+}
+
+}  // namespace soma::egress
