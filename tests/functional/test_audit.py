@@ -108,8 +108,10 @@ def test_a_revoked_key_is_listed_as_such_and_the_secret_never(tools):
 
 def test_tail_follows(tools, caller, soma_bin):
     make_keys(tools, 1)
-    follower = caller.popen([soma_bin / "soma-tools", "audit", "tail", "-n", "0", "-f"], stdout=subprocess.PIPE, text=True)
+    follower = caller.popen([soma_bin / "soma-tools", "audit", "tail", "-n", "1", "-f"], stdout=subprocess.PIPE, text=True)
     try:
+        # Once it shows what is there, it follows.
+        assert "key created" in follower.stdout.readline()
         make_keys(tools, 1)
         assert "journal segment opened" in follower.stdout.readline()
         assert "key created" in follower.stdout.readline()
