@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +38,9 @@
 #include "sys/fd.h"
 #include "sys/message_socket.h"
 #include "sys/plain_file.h"
+#include "sys/seccomp.h"
 #include "sys/soma_paths.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::cli {
 
@@ -69,6 +72,17 @@ Result<egress::CaptureListeners> ReceiveListeners(const Fd& control) {
                                   .tcp6 = std::move(packet.descriptors[1]),
                                   .dns_udp4 = std::move(packet.descriptors[2]),
                                   .dns_tcp4 = std::move(packet.descriptors[3])};
+}
+
+// It reads hostile bytes: from here on it can't execute, trace, mount, load or become anything.
+// Before the first thread, since a thread keeps the filter that it was made with.
+Status LockDown() {
+  const sys::SeccompProgram program =
+      walls::ProgramFor(walls::SeccompProfile::kServer, walls::SeccompNotify::kNone);
+  if (const int failed = sys::LoadSeccomp(program); failed != 0) {
+    return std::unexpected(Error::FromErrno(failed, "loading the broker's seccomp filter"));
+  }
+  return {};
 }
 
 // The test build can name a hosts file, so that tests need no name server.
@@ -106,6 +120,7 @@ Status Serve(Context& context, const BrokerOptions& options) {
   SOMA_ASSIGN(const auto journal, audit::Journal::Open({.directory = state + "/journal",
                                                         .run = options.identity.run,
                                                         .clock = &context.clock}));
+  SOMA_TRY(LockDown());
   aio::Loop loop;
   // Destroyed in the reverse order: the workers end while the recorder that they use is there.
   std::optional<egress::FlushingRecorder> recorder;
