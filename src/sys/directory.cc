@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <expected>
 #include <memory>
 #include <string>
 #include <string_view>

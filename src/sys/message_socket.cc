@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <expected>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/check.h"

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <expected>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/netlink_request.h"
 
-#include <arpa/inet.h>
 #include <linux/netlink.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cerrno>

@@ -12,7 +12,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <expected>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/result.h"

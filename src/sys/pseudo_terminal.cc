@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <expected>
 #include <optional>
 #include <utility>
 

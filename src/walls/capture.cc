@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "walls/capture.h"
 
-#include <arpa/inet.h>
+// Before linux/netfilter.h, which else brings its own in_addr.
+#include <netinet/in.h>
+
 #include <linux/if_addr.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cerrno>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "walls/descendants.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstddef>
@@ -22,10 +22,11 @@ namespace {
 // ")". 0 when it can't be told.
 pid_t ParentOf(int proc, const char* name) {
   char path[32];
-  const std::size_t size = std::strlen(name);
-  if (size > 16) return 0;
-  std::memcpy(path, name, size);
-  std::memcpy(path + size, "/stat", sizeof "/stat");
+  constexpr std::string_view kStat = "/stat";
+  const std::string_view number = name;
+  if (number.size() > 16) return 0;
+  char* const end = std::ranges::copy(kStat, std::ranges::copy(number, path).out).out;
+  *end = '\0';
   const Fd file(::openat(proc, path, O_RDONLY | O_CLOEXEC));
   char text[512];
   const ssize_t got = file ? ::read(file.get(), text, sizeof text) : -1;

@@ -7,11 +7,10 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstdint>
 #include <cstring>
+#include <expected>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -19,6 +18,7 @@
 #include "base/text.h"
 #include "sys/fd.h"
 #include "sys/process.h"
+#include "walls/plan.h"
 #include "walls/recipe.h"
 
 namespace soma::walls {

@@ -63,6 +63,7 @@ Command StartByVfork(const Recipe& recipe, const Inside& inside) {
   Command command;
   volatile Step failed_step = Step::kNone;
   volatile int failed_errno = 0;
+  // NOLINTNEXTLINE(bugprone-unsafe-functions): waiting for the exec is just what is wanted here.
   command.pid = ::vfork();
   if (command.pid == 0) {
     const StepFailure failure = Execute(recipe, inside.terminal_slave.get());

@@ -8,7 +8,7 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
+#include <expected>
 #include <memory>
 #include <string>
 #include <utility>

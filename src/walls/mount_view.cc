@@ -174,7 +174,7 @@ class ViewBuilder {
   }
 
   int SetLayers(int context, std::uint32_t i) {
-    std::span<Fd> layers = recipe_.mounts[i].layers;
+    const std::span<Fd> layers = recipe_.mounts[i].layers;
     LayerText lower;
     for (std::size_t k = 0; k < item(i).lowers.size(); ++k) {
       const int opened = OpenLayer(item(i).lowers[k], layers[k]);
@@ -309,13 +309,20 @@ class ViewBuilder {
     if (scratch < 0) return EOPNOTSUPP;
     constexpr char kName[] = ".soma-file";
     if (WriteText(scratch, kName, item(i)) != 0) return errno;
-    const int tree = sys::CloneTree(scratch, kName, false);
+    const int attached = AttachFile(scratch, kName, target.get(), item(i));
+    // Only now: the kernel attaches no unlinked file (ENOENT), but one that is attached may lose
+    // its name.
     (void)::unlinkat(scratch, kName, 0);
+    return attached;
+  }
+
+  static int AttachFile(int directory, const char* name, int target, const MountItem& it) {
+    const int tree = sys::CloneTree(directory, name, false);
     if (tree < 0) return -tree;
     const Fd owner(tree);
-    const std::uint64_t set = Attributes(item(i)) | (item(i).read_only ? MOUNT_ATTR_RDONLY : 0);
+    const std::uint64_t set = Attributes(it) | (it.read_only ? MOUNT_ATTR_RDONLY : 0);
     const int done = sys::SetMountAttributes(tree, {.set = set});
-    return done < 0 ? -done : -sys::AttachMount(tree, target.get());
+    return done < 0 ? -done : -sys::AttachMount(tree, target);
   }
 
   // An attached tmpfs of this task that isn't sealed yet; -1 if the plan has none (so far).
@@ -367,7 +374,7 @@ class ViewBuilder {
   // What had to stay writable while things were made on it.
   StepFailure SealAndEnter() {
     for (std::uint32_t i = 0; i < plan_.mounts.size(); ++i) {
-      MountRecipe& own = recipe_.mounts[i];
+      const MountRecipe& own = recipe_.mounts[i];
       const bool seal = item(i).kind == MountKind::kDevices ||
                         (item(i).read_only && item(i).kind != MountKind::kBind);
       if (!seal || !own.mount) continue;

@@ -4,14 +4,17 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::walls {
 namespace {

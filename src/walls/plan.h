@@ -29,9 +29,9 @@ namespace soma::walls {
 inline constexpr std::size_t kPlanPathBytesMax = 4095;  // PATH_MAX - 1, linux/limits.h
 inline constexpr std::size_t kPlanItemsMax = 1024;      // per list
 inline constexpr std::size_t kPlanTextBytesMax =
-    128 * 1024;  // one argument: MAX_ARG_STRLEN, binfmts.h
-inline constexpr std::size_t kPlanArgumentsMax = 16 * 1024;  // argv, environment
-inline constexpr std::size_t kPlanEncodedBytesMax = 8 * 1024 * 1024;
+    128UL * 1024;  // one argument: MAX_ARG_STRLEN, binfmts.h
+inline constexpr std::size_t kPlanArgumentsMax = 16UL * 1024;  // argv, environment
+inline constexpr std::size_t kPlanEncodedBytesMax = 8UL * 1024 * 1024;
 
 // Namespaces that the task gets anew; what isn't there is shared with whoever launches.
 enum class Namespaces : std::uint16_t {

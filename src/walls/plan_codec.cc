@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Encode and Decode of a WallPlan: a version, then every field in the order of the struct. Both
 // directions are one description (`Visit`), so that they can't drift apart.
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "walls/plan.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::walls {
 namespace {

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "base/text.h"
 #include "walls/plan.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::walls {
 namespace {

@@ -13,6 +13,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/result.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::walls {
 namespace {

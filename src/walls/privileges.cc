@@ -2,7 +2,6 @@
 #include "walls/privileges.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -11,9 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "sys/capability_set.h"
 #include "sys/fd.h"

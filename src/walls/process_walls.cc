@@ -2,7 +2,6 @@
 #include "walls/process_walls.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "sys/landlock.h"
 #include "walls/plan.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::walls {
 namespace {

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "sys/directory.h"
 #include "sys/fd.h"
 #include "sys/mount_fd.h"
+#include "walls/launch.h"
 #include "walls/plan.h"
 
 namespace soma::walls {

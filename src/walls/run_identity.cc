@@ -8,10 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -26,10 +29,10 @@
 namespace soma::walls {
 namespace {
 
-// Above every range that systemd, adduser and subuid hand out (systemd's UIDS-GIDS document: from
-// 0x70000000 on nothing is assigned). Our pid is added, so that no two sandboxes at a time share an
-// id.
-constexpr std::uint32_t kUnusedIdsBegin = 0x70000000;
+// systemd assigns nothing from 0x70000000 to 0x7fffffff (its UIDS-GIDS document), and our launcher
+// takes its ids from the beginning of that (launcher/ids.h, below 0x79000000). A pid, at most 2^22,
+// is added: no two sandboxes at a time share an id.
+constexpr std::uint32_t kUnusedIdsBegin = 0x7a000000;
 
 // By name, because what else lies in "/" may be somebody's data.
 constexpr std::string_view kSystem[] = {"bin",    "etc", "gnu", "lib",  "lib32", "lib64",

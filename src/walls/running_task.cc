@@ -217,7 +217,10 @@ TaskEnd RunningTask::Wait() {
 
 void RunningTask::Signal(int signal, Whom whom) {
   if (!state_->plan.init) {
-    if (!state_->reaped) (void)state_->process.Signal(signal);
+    if (state_->reaped) return;
+    // The command leads its own session, and its number is its own until it is reaped.
+    const bool group = whom == Whom::kGroup && state_->plan.terminal != TerminalKind::kKeep;
+    if (!group || ::kill(-pid(), signal) != 0) (void)state_->process.Signal(signal);
     return;
   }
   if (!state_->channel) return;

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdint>
 #include <ctime>
+#include <expected>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,6 +87,23 @@ Status LimitVersion1(const std::string& directory, std::string_view controller,
   return WriteFile(directory, "cpu.cfs_quota_us", StrCat(plan.cpu_percent_max * kPeriodUs / 100));
 }
 
+// Where the hierarchy of `place` is mounted from its root; empty if it isn't.
+std::string_view MountPointOf(const CgroupPlace& place, std::string_view mountinfo) {
+  for (const std::string_view mount : Split(mountinfo, '\n')) {
+    // "… root mount-point options … - type source super-options" (proc_pid_mountinfo(5))
+    const auto dash = mount.find(" - ");
+    const auto fields = Split(mount.substr(0, dash), ' ');
+    if (dash == std::string_view::npos || fields.size() < 5 || fields[3] != "/") continue;
+    const auto tail = Split(mount.substr(dash + 3), ' ');
+    if (tail.size() < 3) continue;
+    if (place.unified && tail[0] == "cgroup2") return fields[4];
+    if (place.unified || tail[0] != "cgroup") continue;
+    const auto options = Split(tail[2], ',');
+    if (std::ranges::find(options, place.controllers.front()) != options.end()) return fields[4];
+  }
+  return {};
+}
+
 // Beside the launcher's own directory first: the kernel hands no controllers to one that holds
 // processes.
 std::vector<std::string> UnifiedBases(const CgroupPlace& place) {
@@ -134,21 +152,10 @@ std::vector<CgroupPlace> ParseCgroupPlaces(std::string_view cgroup, std::string_
     }
     const std::string_view path = line.substr(parts[0].size() + parts[1].size() + 2);
     place.at_root = path == "/";
-    for (const std::string_view mount : Split(mountinfo, '\n')) {
-      // "… root mount-point options … - type source super-options" (proc_pid_mountinfo(5))
-      const auto dash = mount.find(" - ");
-      const auto fields = Split(mount.substr(0, dash), ' ');
-      if (dash == std::string_view::npos || fields.size() < 5 || fields[3] != "/") continue;
-      const auto tail = Split(mount.substr(dash + 3), ' ');
-      if (tail.size() < 3) continue;
-      const auto options = Split(tail[2], ',');
-      const bool same = place.unified ? tail[0] == "cgroup2"
-                                      : tail[0] == "cgroup" &&
-                                            std::ranges::find(options, place.controllers.front()) !=
-                                                options.end();
-      if (same) place.directory = path == "/" ? std::string(fields[4]) : StrCat(fields[4], path);
-    }
-    if (!place.directory.empty()) places.push_back(std::move(place));
+    const std::string_view mount = MountPointOf(place, mountinfo);
+    if (mount.empty()) continue;
+    place.directory = place.at_root ? std::string(mount) : StrCat(mount, path);
+    places.push_back(std::move(place));
   }
   return places;
 }

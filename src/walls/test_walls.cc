@@ -3,6 +3,7 @@
 
 #if SOMA_TEST_SWITCHES
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>

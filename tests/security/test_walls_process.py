@@ -193,6 +193,38 @@ def test_device_of_the_host(root):
     assert_pair(attack, "mount,user,landlock")
 
 
+def test_overlay_inside(caller):
+    layers = caller.home / "layers"
+    for name in ("lower", "upper", "work"):
+        (layers / name).mkdir(parents=True)
+    (layers / "lower/kept").write_text("lower")
+    (layers / "lower/gone").write_text("lower")
+    caller.own(layers)
+    layers.chmod(0o755)
+    options = ["--overlay", layers / "lower", layers / "upper", layers / "work"]
+    script = "cat /overlay/kept && echo upper > /overlay/kept && rm /overlay/gone && echo new > /overlay/new && ls /overlay"
+    done = walls(caller, shell(script), options=options)
+    if caller.uid == 0:
+        # Root's files aren't the sandbox's: without an id map (the launcher makes one) nothing can be written.
+        assert done.returncode != 0
+    else:
+        assert (done.returncode, done.stdout) == (0, "lowerkept\nnew\n"), done.stderr
+        assert (layers / "upper/new").read_text() == "new\n"
+    assert (layers / "lower/kept").read_text() == "lower"
+    assert (layers / "lower/gone").exists()
+
+
+def test_a_file_of_ours_over_one_of_the_host(caller):
+    before = pathlib.Path("/etc/passwd").read_bytes()
+    done = walls(caller, ["cat", "/etc/passwd"], options=["--file", "/etc/passwd", "ours\n"])
+    assert done.stdout == "ours\n"
+    assert pathlib.Path("/etc/passwd").read_bytes() == before
+
+
+def test_no_descriptor_of_ours_is_inherited(caller):
+    assert walls(caller, python("print(sorted(os.listdir('/proc/self/fd')))")).stdout == "['0', '1', '2', '3']\n"  # 3: the listing
+
+
 # --- processes -----------------------------------------------------------------------------------------------------
 
 def test_processes_of_the_host_are_not_seen(caller):
@@ -237,6 +269,13 @@ def test_init_tells_nothing_of_the_host(caller):
 
 def test_init_cannot_be_ended_from_inside(caller):
     assert walls(caller, shell("kill -TERM 1; kill -KILL 1; sleep 0.1; exit 5")).returncode == 5
+
+
+def test_own_terminal(caller):
+    script = "tty && test -t 0 && test -t 2 && ps -o tty= -p $$ && echo typed > /dev/tty"
+    done = walls(caller, shell(script), options=["--pty"])
+    assert done.returncode == 0
+    assert done.stdout.split() == ["/dev/pts/0", "pts/0", "typed"]
 
 
 # --- network, ipc, names ---------------------------------------------------------------------------------------------
@@ -291,6 +330,25 @@ def test_own_loopback_works(caller):
     print(server.accept()[0].recv(4))
     """
     assert walls(caller, python(source)).stdout == "b'ping'\n"
+
+
+def test_capture_catches_every_connect(caller):
+    source = """
+    client = socket.create_connection(("93.184.216.34", 443), 5)
+    print(client.getpeername(), client.getsockname()[0])
+    other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    other.connect(("93.184.216.34", 123))
+    other.send(b"x")
+    try:
+        other.recv(1)
+    except ConnectionRefusedError:
+        print("refused")
+    """
+    done = walls(caller, python(source), options=["--capture"])
+    assert done.returncode == 0, done.stderr
+    assert "captured 93.184.216.34:443" in done.stdout
+    assert "('93.184.216.34', 443) 192.0.2.1" in done.stdout
+    assert "refused" in done.stdout
 
 
 def test_shared_memory_of_the_host_is_not_seen(caller):
