@@ -160,8 +160,11 @@ Status RunWorker(const Options& options, const std::string& program) {
   worker.server_uid = options.server_uid;
   worker.sandboxes_max = options.sandboxes_max;
   worker.ready_wanted = options.ready;
-  worker.regime = options.server_uid == geteuid() ? soma::control::Regime::kPrivateRoot
-                                                  : soma::control::Regime::kSystem;
+  using soma::control::Regime;
+  const bool own_server = options.server_uid == geteuid();
+  worker.regime = geteuid() != 0 ? Regime::kRootless
+                  : own_server   ? Regime::kPrivateRoot
+                                 : Regime::kSystem;
   const auto adopt = [](int number) {
     fcntl(number, F_SETFD, FD_CLOEXEC);
     return Fd(number);
@@ -187,9 +190,6 @@ std::vector<std::string> WorkerEnvironment() {
 
 Status Run(const Options& options, const std::vector<std::string>& arguments) {
   SOMA_ASSIGN(const std::string program, OwnProgram());
-  if (geteuid() != 0) {
-    return Fail(Errc::kUnimplemented, "this version of soma-launcher needs root");
-  }
   if (options.worker_listeners) return RunWorker(options, program);
   soma::launcher::ParentOptions parent;
   SOMA_ASSIGN(parent.paths, FindPaths());

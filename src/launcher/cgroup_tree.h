@@ -61,6 +61,9 @@ class CgroupTree {
   // Finds the hierarchies and makes `name` below the launcher's own cgroup in each. Fails when
   // memory, process count or CPU can't be limited: then no sandbox could be.
   static Result<CgroupTree> Create(std::string_view name);
+  // Without any hierarchy: every slot is empty, every limit is somebody else's (rlimits), freezing
+  // is kUnimplemented. For ordinary users.
+  static CgroupTree None() { return CgroupTree({}); }
 
   Result<SlotCgroup> MakeSlot(std::uint32_t slot) const;
   // As it would be, without making anything: for what an earlier worker left.

@@ -75,11 +75,8 @@ void HideProc(std::vector<MountItem>& mounts) {
   }
 }
 
-std::vector<MountItem> Mounts(control::TaskProfile profile) {
+std::vector<MountItem> Mounts(MountItem root) {
   std::vector<MountItem> mounts;
-  MountItem root = Simple(MountKind::kBind, "/");
-  root.slot = kRootSlot;
-  root.allow_suid = profile == control::TaskProfile::kRooted;
   mounts.push_back(std::move(root));
   mounts.push_back(Simple(MountKind::kProc, "/proc"));
   HideProc(mounts);
@@ -92,27 +89,15 @@ std::vector<MountItem> Mounts(control::TaskProfile profile) {
   return mounts;
 }
 
-}  // namespace
-
-WallPlan ContainerPlan(const SlotIds& ids, control::TaskProfile profile,
-                       const control::Limits& limits, std::string_view host_name) {
-  const bool rooted = profile == control::TaskProfile::kRooted;
+// What both regimes have in common: who runs, with which descriptors, in which namespaces.
+WallPlan AgentPlan(std::string_view host_name) {
   WallPlan plan;
-  const std::vector<walls::IdRange> outer = {
-      {.inside = 0, .outside = ids.outer_root, .count = 1},
-      {.inside = 1, .outside = ids.first, .count = kRangeSize}};
-  const std::vector<walls::IdRange> inner = {{.inside = 0, .outside = 1, .count = kRangeSize}};
-  plan.user_namespaces = {{.uids = outer, .gids = outer}, {.uids = inner, .gids = inner}};
   plan.namespaces = walls::Namespaces::kAll;
   plan.init = false;
   plan.host_name = host_name;
-  plan.mounts = Mounts(profile);
   plan.network = walls::NetworkKind::kCapture;
-  plan.capability_bounding = rooted ? RootedCapabilities() : AgentCapabilities();
   plan.keep_capabilities = true;
-  plan.no_new_privs = !rooted;
   plan.seccomp.enabled = true;
-  plan.seccomp.profile = rooted ? walls::SeccompProfile::kRooted : walls::SeccompProfile::kStrict;
   // The monitor, which launches, sits in the sandbox's cgroup already: nothing migrates here.
   plan.cgroup.mode = walls::CgroupMode::kNone;
   plan.limits = {{.resource = RLIMIT_CORE, .value = 0}};
@@ -123,10 +108,53 @@ WallPlan ContainerPlan(const SlotIds& ids, control::TaskProfile profile,
   plan.execute_slot = kGuestSlot;
   plan.arguments = {"soma-guest", "--wire=socket"};
   plan.environment = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
+  return plan;
+}
+
+}  // namespace
+
+WallPlan ContainerPlan(const SlotIds& ids, control::TaskProfile profile,
+                       const control::Limits& limits, std::string_view host_name) {
+  const bool rooted = profile == control::TaskProfile::kRooted;
+  WallPlan plan = AgentPlan(host_name);
+  const std::vector<walls::IdRange> outer = {
+      {.inside = 0, .outside = ids.outer_root, .count = 1},
+      {.inside = 1, .outside = ids.first, .count = kRangeSize}};
+  const std::vector<walls::IdRange> inner = {{.inside = 0, .outside = 1, .count = kRangeSize}};
+  plan.user_namespaces = {{.uids = outer, .gids = outer}, {.uids = inner, .gids = inner}};
+  MountItem root = Simple(MountKind::kBind, "/");
+  root.slot = kRootSlot;
+  root.allow_suid = rooted;
+  plan.mounts = Mounts(std::move(root));
+  plan.capability_bounding = rooted ? RootedCapabilities() : AgentCapabilities();
+  plan.no_new_privs = !rooted;
+  plan.seccomp.profile = rooted ? walls::SeccompProfile::kRooted : walls::SeccompProfile::kStrict;
   plan.notes = {
       StrCat("limits: cgroup, memory ", limits.memory_bytes, ", processes ", limits.pids, ", CPU ",
              limits.cpu_millis, "/1000"),
       StrCat("disk: own file system, ", limits.disk_bytes, " bytes, ", limits.inodes, " inodes")};
+  return plan;
+}
+
+WallPlan RootlessPlan(const RootlessPlace& place, const control::Limits& limits,
+                      std::string_view host_name) {
+  WallPlan plan = AgentPlan(host_name);
+  plan.user_namespaces = {{.uids = {{.inside = 0, .outside = place.uid, .count = 1}},
+                           .gids = {{.inside = 0, .outside = place.gid, .count = 1}}}};
+  MountItem root = Simple(MountKind::kOverlay, "/");
+  root.lowers = {place.template_tree};
+  root.upper = place.upper;
+  root.work = place.work;
+  root.volatile_upper = true;
+  plan.mounts = Mounts(std::move(root));
+  plan.capability_bounding = AgentCapabilities();
+  plan.seccomp.profile = walls::SeccompProfile::kStrict;
+  plan.limits.push_back({.resource = RLIMIT_NPROC, .value = limits.pids});
+  plan.limits.push_back({.resource = RLIMIT_FSIZE, .value = limits.disk_bytes});
+  plan.limits.push_back({.resource = RLIMIT_DATA, .value = limits.memory_bytes});
+  plan.notes = {"limits: rlimit, each process for itself (an ordinary user has no cgroup)",
+                "disk: a plain directory without quota; one file is at most as large as the limit",
+                "users: one id, root inside is the caller outside"};
   return plan;
 }
 

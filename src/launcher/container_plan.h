@@ -6,6 +6,7 @@
 #define SOMA_LAUNCHER_CONTAINER_PLAN_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "control/messages.h"
@@ -27,6 +28,21 @@ inline constexpr std::uint32_t kContainerSlots = 4;
 // any user needs. `rooted` leaves setuid programs working.
 walls::WallPlan ContainerPlan(const SlotIds& ids, control::TaskProfile profile,
                               const control::Limits& limits, std::string_view host_name);
+
+// What an ordinary user has: one id, no disk or memory of its own size, no freezer.
+struct RootlessPlace {
+  std::uint32_t uid = 0;  // the caller's own: root inside
+  std::uint32_t gid = 0;
+  std::string template_tree;  // an unpacked template
+  std::string upper;
+  std::string work;
+};
+
+// The same walls with one user namespace, in which only root exists, on a plain directory. Limits
+// are rlimits: processes, the size of one file, the data of one process. Slots as above; kRootSlot
+// is unused.
+walls::WallPlan RootlessPlan(const RootlessPlace& place, const control::Limits& limits,
+                             std::string_view host_name);
 
 }  // namespace soma::launcher
 

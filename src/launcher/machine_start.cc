@@ -14,6 +14,7 @@
 #include "control/messages.h"
 #include "launcher/blueprint.h"
 #include "launcher/slots.h"
+#include "launcher/vm/machine.h"
 #include "launcher/vm/tsc.h"
 #include "launcher/vm/vm_plan.h"
 #include "launcher/worker.h"
@@ -37,6 +38,9 @@ bool Worker::CanEmulate() const {
 
 Result<Blueprint> Worker::MachineBlueprint(const ReadySlot& slot, const control::Request& request,
                                            Fd guest_wire) {
+  if (IsRootless()) {
+    return Fail(Errc::kUnimplemented, "virtual machines need a launcher that runs as root");
+  }
   if (request.level != control::Level::kEmulated) {
     return Fail(Errc::kUnimplemented, "microvm needs KVM that was proven here; try emulated");
   }

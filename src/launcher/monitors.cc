@@ -14,10 +14,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "control/messages.h"
 #include "launcher/log.h"
 #include "launcher/record.h"
+#include "launcher/remove_tree.h"
 #include "launcher/worker.h"
 #include "launcher/worker_state.h"
 #include "sys/fd.h"
@@ -180,6 +180,7 @@ void Worker::DrainOnce() {
     }
     if (next->sandbox) {
       unlink(options_.paths.MonitorSocket(*next->sandbox).c_str());
+      if (IsRootless()) RemoveTree(options_.paths.Tree(*next->sandbox));
       RemoveRecord(options_.paths, *next->sandbox);
     }
     slots_.Release(next->slot);

@@ -42,7 +42,7 @@ Status PreparePaths(const Paths& paths) {
   constexpr mode_t kPassThrough = 0711;
   SOMA_TRY(MakeWithMode(paths.state, kOwnOnly));
   for (const std::string& path :
-       {paths.Templates(), paths.Blanks(), paths.Uppers(), paths.Mounts()}) {
+       {paths.Templates(), paths.Blanks(), paths.Uppers(), paths.Trees(), paths.Mounts()}) {
     SOMA_TRY(MakeWithMode(path, kOwnOnly));
   }
   SOMA_TRY(MakeWithMode(paths.runtime, kPassThrough));

@@ -21,6 +21,8 @@ struct Paths {
   std::string Blanks() const { return state + "/blanks"; }
   // Images of sandboxes between their making and their mounting; unlinked then.
   std::string Uppers() const { return state + "/uppers"; }
+  // Without root: what each sandbox writes, one directory a sandbox, removed after it.
+  std::string Trees() const { return state + "/trees"; }
   // A tmpfs in the worker's own mount namespace is here; outside it stays empty.
   std::string Mounts() const { return state + "/mounts"; }
   std::string Lock() const { return state + "/lock"; }
@@ -30,6 +32,9 @@ struct Paths {
 
   std::string Record(const control::SandboxId& id) const {
     return Records() + "/" + std::string(id.text());
+  }
+  std::string Tree(const control::SandboxId& id) const {
+    return Trees() + "/" + std::string(id.text());
   }
   std::string MonitorSocket(const control::SandboxId& id) const {
     return Monitors() + "/" + std::string(id.text()) + ".sock";

@@ -95,7 +95,7 @@ Reply Worker::Hello(const Request& request) const {
   Reply reply = control::Accepted(request);
   reply.launcher.regime = options_.regime;
   reply.launcher.levels = 1U << static_cast<unsigned>(control::Level::kContainer);
-  if (CanEmulate()) {
+  if (!IsRootless() && CanEmulate()) {
     reply.launcher.levels |= 1U << static_cast<unsigned>(control::Level::kEmulated);
   }
   reply.launcher.sandboxes = static_cast<std::uint32_t>(sandboxes_.size());
@@ -115,8 +115,10 @@ Reply Worker::List(const Request& request) const {
 }
 
 Reply Worker::Allocate(const Request& request) {
-  uppers_.Keep({.bytes = request.limits.disk_bytes, .inodes = request.limits.inodes},
-               request.count);
+  if (!IsRootless()) {
+    uppers_.Keep({.bytes = request.limits.disk_bytes, .inodes = request.limits.inodes},
+                 request.count);
+  }
   slots_.Want(request.count);
   idle_done_ = false;
   return control::Accepted(request);

@@ -15,12 +15,12 @@
 #include <string_view>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "control/messages.h"
 #include "launcher/paths.h"
+#include "launcher/sandbox_names.h"
 #include "sys/fd.h"
 #include "sys/loop_device.h"
 #include "sys/mount_fd.h"
@@ -120,29 +120,6 @@ Status GiveTo(const Fd& directory, const char* name, std::uint32_t id) {
   return {};
 }
 
-Status WriteOwned(const Fd& directory, const char* name, std::string_view text, std::uint32_t id) {
-  const Fd file(openat(directory.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!file) return std::unexpected(Error::FromErrno(errno, StrCat("create /etc/", name)));
-  SOMA_TRY(sys::WriteAll(file, AsBytes(text)));
-  return GiveTo(directory, name, id);
-}
-
-// The upper is fresh and only ours: there is nothing in it that a name could be led astray by.
-Status WriteNames(const Fd& upper, std::uint32_t id, std::string_view host_name) {
-  if (mkdirat(upper.get(), "upper/etc", 0755) < 0) {
-    return std::unexpected(Error::FromErrno(errno, "mkdir /etc"));
-  }
-  SOMA_TRY(GiveTo(upper, "upper/etc", id));
-  const Fd etc(openat(upper.get(), "upper/etc", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  SOMA_TRY(WriteOwned(etc, "hostname", StrCat(host_name, "\n"), id));
-  // sudo complains about a host name that it can't resolve.
-  SOMA_TRY(WriteOwned(
-      etc, "hosts",
-      StrCat("127.0.0.1 localhost\n::1 localhost ip6-localhost\n127.0.1.1 ", host_name, "\n"), id));
-  // Port 53 of every address is the capture's.
-  return WriteOwned(etc, "resolv.conf", "nameserver 127.0.0.1\noptions timeout:5\n", id);
-}
-
 }  // namespace
 
 Result<Roots> Roots::Create(const Paths& paths) {
@@ -189,7 +166,7 @@ Result<Fd> Roots::Make(const control::TemplateId& template_id, const Fd& upper, 
   SOMA_ASSIGN(const std::string lower, Lower(template_id));
   SOMA_TRY(GiveTo(upper, "upper", first_id));
   SOMA_TRY(GiveTo(upper, "work", first_id));
-  SOMA_TRY(WriteNames(upper, first_id, host_name));
+  SOMA_TRY(WriteSandboxNames(upper, first_id, first_id, host_name));
   SOMA_ASSIGN(sys::MountFd mapped, sys::MountFd::Clone(lower));
   SOMA_TRY_WHILE(mapped.SetAttributes({.user_namespace = id_namespace}),
                  "mapping the template's ids");

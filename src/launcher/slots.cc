@@ -44,7 +44,7 @@ Result<ReadySlot> Slots::Make() {
     return Fail(Errc::kResourceExhausted, "as many sandboxes run as this launcher allows");
   }
   const SlotIds ids = IdsOfSlot(slot);
-  if (!id_namespaces_.contains(slot)) {
+  if (options_.own_ids && !id_namespaces_.contains(slot)) {
     SOMA_ASSIGN(Fd id_namespace, sys::NewUserNamespace(ids.first, kRangeSize));
     id_namespaces_.emplace(slot, std::move(id_namespace));
   }
@@ -72,7 +72,7 @@ Result<ReadySlot> Slots::Make() {
   return ReadySlot{.slot = slot,
                    .ids = ids,
                    .cgroup = std::move(cgroup),
-                   .id_namespace = id_namespaces_.at(slot).get(),
+                   .id_namespace = options_.own_ids ? id_namespaces_.at(slot).get() : -1,
                    .monitor = *std::move(monitor),
                    .monitor_identity = *identity,
                    .link = std::move(link.first)};

@@ -39,6 +39,8 @@ class Slots {
     std::string monitor_program;
     std::size_t ready_wanted = 2;
     std::size_t slots_max = 256;
+    // Ids of its own for each slot; an ordinary user has one id only.
+    bool own_ids = true;
   };
   Slots(Options options, const CgroupTree& cgroups)
       : options_(std::move(options)), cgroups_(cgroups) {}

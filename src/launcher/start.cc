@@ -22,6 +22,7 @@
 #include "launcher/container_plan.h"
 #include "launcher/record.h"
 #include "launcher/slots.h"
+#include "launcher/uppers.h"
 #include "launcher/worker.h"
 #include "launcher/worker_state.h"
 #include "sys/fd.h"
@@ -49,7 +50,7 @@ Status Worker::SendOrder(ReadySlot& slot, const control::Request& request, Sandb
   control::Order order;
   order.sandbox = request.sandbox;
   order.level = request.level;
-  order.monitor_uid = slot.ids.monitor;
+  order.monitor_uid = IsRootless() ? control::kKeepUid : slot.ids.monitor;
   order.launcher_uid = geteuid();
   order.server_uid = options_.server_uid;
   order.lease_seconds = request.lease_seconds;
@@ -73,9 +74,10 @@ Result<Fd> Worker::TakeUpper(const control::Limits& limits) {
 
 Result<Blueprint> Worker::ContainerBlueprint(const ReadySlot& slot, const control::Request& request,
                                              Fd guest_wire) {
+  if (IsRootless()) return RootlessBlueprint(request, std::move(guest_wire));
   SOMA_ASSIGN(const Fd upper, TakeUpper(request.limits));
-  SOMA_ASSIGN(Fd root, roots_.Make(request.template_id, upper, slot.id_namespace, slot.ids.first,
-                                   request.sandbox.text()));
+  SOMA_ASSIGN(Fd root, roots_->Make(request.template_id, upper, slot.id_namespace, slot.ids.first,
+                                    request.sandbox.text()));
   Blueprint blueprint;
   blueprint.plan = ContainerPlan(slot.ids, request.profile, request.limits, request.sandbox.text());
   blueprint.limits = request.limits;

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "control/messages.h"
+#include "launcher/cgroup_tree.h"
 #include "launcher/log.h"
 #include "launcher/record.h"
 #include "launcher/worker.h"
@@ -68,6 +69,7 @@ Status Worker::Sweep() {
     draining_.push_back(
         {.cgroup = std::move(cgroup), .slot = slot, .monitor = sys::Process(), .sandbox = {}});
   }
+  if (IsRootless()) SweepTrees();
   SOMA_ASSIGN(const sys::Dir monitors, sys::Dir::OpenAbsolute(options_.paths.Monitors()));
   SOMA_ASSIGN(const auto sockets, monitors.List());
   for (const std::string& name : sockets) {

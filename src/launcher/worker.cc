@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +54,7 @@ std::string ShortNameOf(const std::string& path) {
 
 }  // namespace
 
-Worker::Worker(WorkerOptions options, Clock& clock, CgroupTree cgroups, Roots roots)
+Worker::Worker(WorkerOptions options, Clock& clock, CgroupTree cgroups, std::optional<Roots> roots)
     : options_(std::move(options)),
       clock_(clock),
       cgroups_(std::move(cgroups)),
@@ -61,15 +62,20 @@ Worker::Worker(WorkerOptions options, Clock& clock, CgroupTree cgroups, Roots ro
       uppers_(options_.paths),
       slots_({.monitor_program = options_.programs + "/soma-monitor",
               .ready_wanted = options_.ready_wanted,
-              .slots_max = options_.sandboxes_max},
+              .slots_max = options_.sandboxes_max,
+              .own_ids = !IsRootless()},
              cgroups_) {}
 
 Worker::~Worker() = default;
 
 Result<std::unique_ptr<Worker>> Worker::Create(WorkerOptions options, Clock& clock) {
-  SOMA_ASSIGN(CgroupTree cgroups,
-              CgroupTree::Create(StrCat("soma-", ShortNameOf(options.paths.state))));
-  SOMA_ASSIGN(Roots roots, Roots::Create(options.paths));
+  const bool rootless = options.regime == control::Regime::kRootless;
+  CgroupTree cgroups = CgroupTree::None();
+  std::optional<Roots> roots;
+  if (!rootless) {
+    SOMA_ASSIGN(cgroups, CgroupTree::Create(StrCat("soma-", ShortNameOf(options.paths.state))));
+    SOMA_ASSIGN(roots, Roots::Create(options.paths));
+  }
   std::unique_ptr<Worker> worker(
       new Worker(std::move(options), clock, std::move(cgroups), std::move(roots)));
   SOMA_ASSIGN(worker->guest_program_,
@@ -77,8 +83,10 @@ Result<std::unique_ptr<Worker>> Worker::Create(WorkerOptions options, Clock& clo
   SOMA_ASSIGN(worker->null_, sys::OpenFile("/dev/null", O_RDWR));
   SOMA_TRY_WHILE(worker->Sweep(), "sweeping");
   const control::Limits usual;
-  worker->uppers_.Keep({.bytes = usual.disk_bytes, .inodes = usual.inodes},
-                       worker->options_.ready_wanted);
+  if (!rootless) {
+    worker->uppers_.Keep({.bytes = usual.disk_bytes, .inodes = usual.inodes},
+                         worker->options_.ready_wanted);
+  }
   return worker;
 }
 

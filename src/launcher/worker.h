@@ -61,7 +61,7 @@ class Worker {
   struct Draining;
   using SandboxMap = std::map<control::SandboxId, std::unique_ptr<Sandbox>>;
 
-  Worker(WorkerOptions options, Clock& clock, CgroupTree cgroups, Roots roots);
+  Worker(WorkerOptions options, Clock& clock, CgroupTree cgroups, std::optional<Roots> roots);
 
   // worker.cc: the loop.
   void PollOnce(int timeout_ms);
@@ -92,6 +92,12 @@ class Worker {
   Result<struct Blueprint> ContainerBlueprint(const ReadySlot& slot,
                                               const control::Request& request, Fd guest_wire);
 
+  bool IsRootless() const { return options_.regime == control::Regime::kRootless; }
+
+  // rootless_start.cc: the same for an ordinary user.
+  Result<struct Blueprint> RootlessBlueprint(const control::Request& request, Fd guest_wire);
+  void SweepTrees();
+
   // machine_start.cc: the same for a virtual machine.
   bool CanEmulate() const;
   Result<struct Blueprint> MachineBlueprint(const ReadySlot& slot, const control::Request& request,
@@ -113,7 +119,7 @@ class Worker {
   WorkerOptions options_;
   Clock& clock_;
   CgroupTree cgroups_;
-  Roots roots_;
+  std::optional<Roots> roots_;  // none without root
   Uppers uppers_;
   Slots slots_;
   Fd guest_program_;

@@ -59,7 +59,10 @@ class Sandbox:
 
 
 class Launcher:
-    def __init__(self, *, server_uid=0, arguments=(), environment=None):
+    def __init__(self, *, server_uid=0, arguments=(), environment=None, uid=0):
+        """uid: who the launcher runs as; not 0 is the rootless regime, and the server is that user too."""
+        self.uid = uid
+        server_uid = uid or server_uid
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="soma-l-", dir="/var/tmp"))
         self.home.chmod(0o755)
         self.programs = self.home / "programs"
@@ -84,8 +87,13 @@ class Launcher:
             shutil.rmtree(home / "tree")
 
     def start(self):
-        self.process = subprocess.Popen([self.programs / "soma-launcher", *self.arguments], env=self.environment,
-                                        stderr=self.log, stdin=subprocess.DEVNULL)
+        command = [str(self.programs / "soma-launcher"), *self.arguments]
+        if self.uid != os.geteuid():
+            for folder in (self.home / "state", self.runtime):
+                folder.mkdir(exist_ok=True)
+                subprocess.run(["chown", "-R", f"{self.uid}:{self.uid}", folder], check=True)
+            command = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups", "--inh-caps=-all", "--", *command]
+        self.process = subprocess.Popen(command, env=self.environment, stderr=self.log, stdin=subprocess.DEVNULL)
         return wait_until(self.try_connect, "the launcher's socket")
 
     def try_connect(self):
@@ -104,7 +112,15 @@ class Launcher:
         return self.runtime / "launcher.sock"
 
     def connect(self):
-        return control.Connection(self.socket)
+        """As the launcher's own user: another one is not answered."""
+        before = os.geteuid()
+        if self.uid != before:
+            os.seteuid(self.uid)
+        try:
+            return control.Connection(self.socket)
+        finally:
+            if self.uid != before:
+                os.seteuid(before)
 
     def worker(self):
         """The pid of the worker. Connects queue before there is one, so it may take a moment."""
@@ -144,6 +160,7 @@ class Launcher:
                 continue
             if program.startswith(str(self.programs)):
                 found.append(int(entry.name))
+        # Zombies have no program and nothing else of a process.
         for cgroup in self.cgroups():
             try:
                 found += [int(pid) for pid in pathlib.Path(cgroup, "cgroup.procs").read_text().split()]
