@@ -25,7 +25,6 @@
 #include "audit/journal.h"
 #include "base/error.h"
 #include "base/result.h"
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "egress/broker.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "egress/dial.h"
 
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -12,6 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <chrono>
+#include <expected>
 #include <string>
 
 #include "aio/loop.h"

@@ -65,7 +65,7 @@ Result<std::vector<policy::Cidr>> DeniedNetworks(const E2bNetwork& network) {
 Status AddAllowed(const E2bNetwork& network, bool denies_everything, policy::NetworkRules& rules) {
   for (const std::string& entry : network.allow_out) {
     if (const auto cidr = policy::ParseCidr(entry)) {
-      rules.rules.push_back(Rule(true, {.cidr = *cidr}, entry));
+      rules.rules.push_back(Rule(true, {.cidr = cidr}, entry));
       continue;
     }
     const auto domain = DomainOf(entry);
@@ -74,9 +74,7 @@ Status AddAllowed(const E2bNetwork& network, bool denies_everything, policy::Net
                   StrCat("allowOut: '", entry, "' is no address, network or domain"));
     }
     if (!denies_everything) {
-      return Fail(Errc::kInvalidArgument,
-                  "domains in allowOut need '0.0.0.0/0' in denyOut: everything "
-                  "else is open");
+      return Fail(Errc::kInvalidArgument, "domains in allowOut need '0.0.0.0/0' in denyOut");
     }
     rules.rules.push_back(Rule(true, {.host = *domain}, entry));
   }

@@ -2,13 +2,12 @@
 #include "egress/resolver.h"
 
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstring>
+#include <expected>
 #include <memory>
 #include <string>
 #include <string_view>

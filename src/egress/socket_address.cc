@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "egress/socket_address.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <vector>
