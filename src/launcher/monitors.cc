@@ -170,8 +170,11 @@ constexpr int kMonitorRoundsMax = 1000;
 void Worker::DrainOnce() {
   for (auto next = draining_.begin(); next != draining_.end();) {
     // An adopted monitor isn't our child: TryWait fails then, and the launcher's parent reaps it.
-    const auto end = next->monitor.TryWait();
-    const bool monitor_lives = next->monitor.pid() > 0 && end && !*end;
+    bool monitor_lives = false;
+    if (next->monitor.pid() > 0) {
+      const auto end = next->monitor.TryWait();
+      monitor_lives = end && !*end;
+    }
     if (monitor_lives && ++next->rounds > kMonitorRoundsMax) next->monitor.Signal(SIGKILL);
     if (!next->cgroup.Remove() || monitor_lives) {
       next->cgroup.Kill();
