@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // soma policy check | explain
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdlib>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "policy/address.h"
 #include "policy/decide.h"
 #include "policy/explain.h"
 #include "policy/load.h"

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "audit/event.h"
 #include "audit/recorder.h"

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "front/limit_watch.h"
 #include "parse/json.h"
+#include "plan/view.h"
 #include "policy/units.h"
 #include "walls/denied.h"
 

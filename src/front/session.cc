@@ -11,14 +11,17 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <expected>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "front/limit_watch.h"
 #include "front/terminal_pump.h"
 #include "sys/fd.h"
+#include "walls/denied.h"
 #include "walls/launch.h"
 #include "walls/supervisor.h"
 

@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <expected>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "sys/fd.h"
 #include "sys/pseudo_terminal.h"

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <expected>
 #include <string>
 #include <string_view>
 #include <utility>

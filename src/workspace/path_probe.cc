@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,9 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
-#include "policy/decide.h"
 #include "policy/model.h"
 #include "policy/path_facts.h"
 #include "policy/path_pattern.h"
