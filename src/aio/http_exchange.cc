@@ -162,7 +162,7 @@ Task<void> HttpExchange::WritePiece(std::string_view piece) {
   const char* end =
       std::to_chars(digits.data(), digits.data() + digits.size(), piece.size(), 16).ptr;
   // One write a piece: a chunk head that travels alone costs the client a wake-up.
-  std::string text = StrCat(std::string_view(digits.data(), end), "\r\n", piece, "\r\n");
+  const std::string text = StrCat(std::string_view(digits.data(), end), "\r\n", piece, "\r\n");
   co_return co_await stream_.Write(AsBytes(text));
 }
 

@@ -8,11 +8,11 @@
 #include <boost/beast/http/parser.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <limits>
 #include <memory>
 #include <span>
 #include <string>
-#include <type_traits>
 
 #include "aio/http.h"
 #include "base/bytes.h"

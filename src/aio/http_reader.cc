@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "aio/http.h"
 #include "aio/http_parser.h"

@@ -7,10 +7,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "aio/loop.h"
 #include "aio/stream.h"

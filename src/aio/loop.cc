@@ -36,6 +36,7 @@ Loop::~Loop() = default;
 
 void Loop::Run() { state_->context.run(); }
 void Loop::Stop() { state_->context.stop(); }
+void Loop::Restart() { state_->context.restart(); }
 asio::any_io_executor Loop::executor() { return state_->context.get_executor(); }
 
 void Loop::OnTermination(std::function<void()> handler) {

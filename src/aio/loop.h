@@ -23,6 +23,8 @@ class Loop {
   // Runs until Stop, or until nothing is left to wait for.
   void Run();
   void Stop();
+  // After Stop: Run may be called again.
+  void Restart();
   // Calls Stop-like handlers in the loop: `handler` runs once for SIGTERM or SIGINT.
   void OnTermination(std::function<void()> handler);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/api.h"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

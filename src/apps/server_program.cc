@@ -7,18 +7,20 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "aio/debounced.h"
 #include "aio/http.h"
 #include "aio/loop.h"
 #include "aio/stream.h"
 #include "aio/task.h"
 #include "aio/task_group.h"
+#include "aio/worker_pool.h"
 #include "api/api.h"
 #include "audit/event.h"
 #include "audit/journal.h"
@@ -29,6 +31,9 @@
 #include "base/text.h"
 #include "control/messages.h"
 #include "crypto/random.h"
+#include "egress/broker.h"
+#include "egress/flushing_recorder.h"
+#include "egress/resolver.h"
 #include "runtime/fake/fake_runtime.h"
 #include "runtime/launched/launched_runtime.h"
 #include "runtime/runtime.h"
@@ -47,8 +52,8 @@ constexpr int kOwnFailure = 125;
 // More connections than this wait in the listener's queue.
 constexpr std::size_t kConnectionsMax = 20'000;
 constexpr std::chrono::seconds kLauncherPatience{10};
-// Refusals and ends are durable at most 5 ms after they were recorded (design, section 6).
-constexpr std::chrono::milliseconds kFlushDelay{4};
+// For what blocks: looking names up, making records durable.
+constexpr std::size_t kWorkers = 4;
 
 class ServerLog final : public Log {
  public:
@@ -75,22 +80,6 @@ class ServerLog final : public Log {
 
  private:
   spdlog::logger logger_;
-};
-
-// Records at once and has the journal synced soon after, on another thread.
-class SoonDurable final : public audit::Recorder {
- public:
-  explicit SoonDurable(audit::Journal& journal)
-      : journal_(journal), flusher_(kFlushDelay, [&journal] { (void)journal.Flush(); }) {}
-  Status Record(const audit::Event& event, audit::Durability durability) override {
-    SOMA_TRY(journal_.Record(event, durability));
-    flusher_.Poke();
-    return {};
-  }
-
- private:
-  audit::Journal& journal_;
-  aio::Debounced flusher_;
 };
 
 class KeyringChecker final : public api::KeyChecker {
@@ -136,6 +125,18 @@ Result<control::Level> ChooseLevel(const std::string& name, std::uint8_t levels)
   }
   return Fail(Errc::kInvalidArgument,
               StrCat("no level for \"", EscapeForTerminal(name), "\" on this machine"));
+}
+
+// The test build can name a hosts file, so that tests need no name server.
+Result<std::unique_ptr<egress::Resolver>> MakeResolver(aio::WorkerPool& workers) {
+#if SOMA_TEST_SWITCHES
+  if (const char* path = std::getenv("SOMA_TEST_HOSTS"); path != nullptr) {
+    SOMA_ASSIGN(const std::string text, sys::ReadWholeFile(path, 1 << 20));
+    SOMA_ASSIGN(egress::HostsTable table, egress::ParseHosts(text));
+    return std::make_unique<egress::HostsResolver>(std::move(table));
+  }
+#endif
+  return std::make_unique<egress::SystemResolver>(workers);
 }
 
 Result<Fd> ListenAt(const std::string& where) {
@@ -185,7 +186,7 @@ class Server {
     SOMA_ASSIGN(journal_, audit::Journal::Open({.directory = directories_.journal,
                                                 .run = crypto::RandomHex(random_, 8),
                                                 .clock = &clock_}));
-    recorder_ = std::make_unique<SoonDurable>(*journal_);
+    recorder_ = std::make_unique<egress::FlushingRecorder>(*journal_, workers_);
     SOMA_ASSIGN(auto keyring, tenant::Keyring::Open(directories_.server + "/keys.db", *recorder_,
                                                     clock_, random_));
     keyring_ = std::make_unique<tenant::Keyring>(std::move(keyring));
@@ -245,6 +246,9 @@ class Server {
 
   aio::Task<void> TryStart() {
     SOMA_CO_TRY(co_await MakeRuntime());
+    SOMA_CO_ASSIGN(resolver_, MakeResolver(workers_));
+    egress_.emplace(egress::Services{
+        .loop = loop_, .workers = workers_, .recorder = *recorder_, .resolver = *resolver_});
     sandbox::ManagerOptions manager_options;
     manager_options.sandboxes_max = options_.sandboxes_max;
     manager_options.limits.memory_bytes_max = options_.memory_mib << 20;
@@ -297,7 +301,10 @@ class Server {
   sys::RealRandom random_;
   Directories directories_;
   std::unique_ptr<audit::Journal> journal_;
-  std::unique_ptr<SoonDurable> recorder_;
+  aio::WorkerPool workers_{kWorkers};
+  std::unique_ptr<egress::FlushingRecorder> recorder_;
+  std::unique_ptr<egress::Resolver> resolver_;
+  std::optional<egress::Services> egress_;
   std::unique_ptr<tenant::Keyring> keyring_;
   std::unique_ptr<KeyringChecker> keys_;
   std::unique_ptr<sandbox::SqliteSandboxStore> store_;

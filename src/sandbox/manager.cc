@@ -23,6 +23,7 @@
 #include "crypto/random.h"
 #include "runtime/guest_link.h"
 #include "runtime/runtime.h"
+#include "sandbox/egress_gate.h"
 #include "sandbox/record.h"
 #include "sandbox/sandbox.h"
 #include "wire/message.h"
@@ -101,6 +102,7 @@ Result<SandboxRecord> SandboxManager::MakeRecord(const CreateRequest& request) {
     return Fail(Errc::kInvalidArgument,
                 StrCat("timeout must be 1 to ", options_.timeout_max.count(), " seconds"));
   }
+  SOMA_TRY(NetworkPolicyFor(request.network));
   SandboxRecord record;
   record.id = MakeId(parts_.random);
   record.tenant = request.tenant;
@@ -159,6 +161,8 @@ aio::Task<std::shared_ptr<Sandbox>> SandboxManager::StartNew(SandboxRecord recor
                  co_await Connect(std::move(record), std::move(handle), kAgentPatience));
   const Status initialised = co_await SendInit(*sandbox);
   if (!initialised) {
+    Detach(*sandbox);
+    if (sandbox->gate_) co_await sandbox->gate_->Stop();
     (void)co_await sandbox->handle().Stop();
     co_return std::unexpected(initialised.error());
   }
@@ -169,12 +173,18 @@ aio::Task<std::shared_ptr<Sandbox>> SandboxManager::Connect(
     SandboxRecord record, std::unique_ptr<runtime::SandboxHandle> handle, seconds patience) {
   Result<Fd> wire = handle->TakeWire();
   Status status;
+  std::unique_ptr<EgressGate> gate = MakeGate(record, *handle);
   std::unique_ptr<runtime::GuestLink> link;
   if (wire) {
     runtime::GuestLinkOptions options;
     options.secret = record.link_secret;
     options.next_secret = record.link_secret;
     options.epoch = Epoch(parts_.clock);
+    if (gate) {
+      options.on_request = [way_out = gate.get()](auto channel, wire::Message request) {
+        way_out->Take(std::move(channel), std::move(request));
+      };
+    }
     link = std::make_unique<runtime::GuestLink>(parts_.loop, *std::move(wire), std::move(options));
     const auto identity = co_await link->Establish(patience);
     if (!identity) status = std::unexpected(identity.error());
@@ -183,11 +193,23 @@ aio::Task<std::shared_ptr<Sandbox>> SandboxManager::Connect(
   }
   if (!status) {
     // Whoever does not answer cannot be used; leaving it alive would only cost memory.
+    if (link) link->Close("the guest does not answer");
+    if (gate) co_await gate->Stop();
     (void)co_await handle->Stop();
     co_return std::unexpected(std::move(status).error().While("connecting to the guest agent"));
   }
   co_return std::make_shared<Sandbox>(parts_.loop, std::move(record), std::move(handle),
-                                      std::move(link));
+                                      std::move(gate), std::move(link));
+}
+
+std::unique_ptr<EgressGate> SandboxManager::MakeGate(const SandboxRecord& record,
+                                                     runtime::SandboxHandle& handle) {
+  if (parts_.egress == nullptr) return nullptr;
+  auto policy = NetworkPolicyFor(record.network);
+  // Was valid when it was stored; if it is not any more, nothing gets out.
+  if (!policy) return nullptr;
+  return std::make_unique<EgressGate>(*parts_.egress, *std::move(policy), record,
+                                      handle.TakeCaptures());
 }
 
 aio::Task<void> SandboxManager::SendInit(Sandbox& sandbox) {
@@ -278,6 +300,7 @@ aio::Task<void> SandboxManager::SetTimeout(std::shared_ptr<Sandbox> sandbox, sec
 aio::Task<void> SandboxManager::Kill(std::shared_ptr<Sandbox> sandbox, std::string why) {
   if (!sandbox->alive_) co_return Status();
   Detach(*sandbox);
+  if (sandbox->gate_) co_await sandbox->gate_->Stop();
   const Status stopped = co_await sandbox->handle().Stop();
   Record(sandbox->record(), false, stopped ? why : stopped.error().message());
   SOMA_CO_TRY(parts_.store.Remove(sandbox->record().id));

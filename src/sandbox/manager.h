@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/result.h"
+#include "egress/broker.h"
 #include "parse/json.h"
 #include "runtime/runtime.h"
 #include "sandbox/record.h"
@@ -62,6 +63,8 @@ struct ManagerParts {
   runtime::Runtime& runtime;
   SandboxStore& store;
   audit::Recorder& recorder;
+  // Null: nothing gets out of any sandbox.
+  const egress::Services* egress = nullptr;
 };
 
 class SandboxManager {
@@ -102,6 +105,7 @@ class SandboxManager {
   aio::Task<std::shared_ptr<Sandbox>> Connect(SandboxRecord record,
                                               std::unique_ptr<runtime::SandboxHandle> handle,
                                               std::chrono::seconds patience);
+  std::unique_ptr<EgressGate> MakeGate(const SandboxRecord& record, runtime::SandboxHandle& handle);
   aio::Task<void> SendInit(Sandbox& sandbox);
   void Adopt(const std::shared_ptr<Sandbox>& sandbox);
   // Takes it out of the map and cuts its link: from here on it is unknown.

@@ -18,17 +18,21 @@
 #include "parse/base64.h"
 #include "runtime/guest_link.h"
 #include "runtime/runtime.h"
+#include "sandbox/egress_gate.h"
 #include "sandbox/record.h"
 
 namespace soma::sandbox {
 
 Sandbox::Sandbox(aio::Loop& loop, SandboxRecord record,
-                 std::unique_ptr<runtime::SandboxHandle> handle,
+                 std::unique_ptr<runtime::SandboxHandle> handle, std::unique_ptr<EgressGate> gate,
                  std::unique_ptr<runtime::GuestLink> link)
     : record_(std::move(record)),
       handle_(std::move(handle)),
+      gate_(std::move(gate)),
       link_(std::move(link)),
       deadline_changed_(loop) {}
+
+Sandbox::~Sandbox() = default;
 
 bool Sandbox::EnvdTokenMatches(std::string_view token) const {
   return record_.envd_token.empty() ||

@@ -29,10 +29,14 @@ struct FileSignature {
   std::optional<std::string> expiry;  // unix seconds, as sent
 };
 
+class EgressGate;
+
 class Sandbox {
  public:
+  // `gate` may be null: then nothing gets out.
   Sandbox(aio::Loop& loop, SandboxRecord record, std::unique_ptr<runtime::SandboxHandle> handle,
-          std::unique_ptr<runtime::GuestLink> link);
+          std::unique_ptr<EgressGate> gate, std::unique_ptr<runtime::GuestLink> link);
+  ~Sandbox();
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
 
@@ -53,6 +57,8 @@ class Sandbox {
 
   SandboxRecord record_;
   std::unique_ptr<runtime::SandboxHandle> handle_;
+  // Before the link, which calls it.
+  std::unique_ptr<EgressGate> gate_;
   std::unique_ptr<runtime::GuestLink> link_;
   bool alive_ = true;
   aio::Condition deadline_changed_;

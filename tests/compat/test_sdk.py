@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """E2B's unmodified SDKs against our server: the quickstarts that a reader runs, and a server that dies in the middle of a stream."""
+import http.client
 import os
 import pathlib
 import signal
@@ -9,20 +10,17 @@ import time
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests/lib"))
+sys.path[:0] = [str(ROOT / "tests/lib"), str(ROOT / "tests")]
 import sdk  # noqa: E402
 from conftest import skip  # noqa: E402
-from serving import Server, find_template, output_of  # noqa: E402
+from serving import Server, output_of  # noqa: E402
 
 SDKS = [(language, generation) for language in ("js", "py") for generation in ("newest", "previous")]
 
 
 def serve(level):
-    if level != "none":
-        if os.geteuid() != 0:
-            skip("containers with a range of ids need the launcher that runs as root")
-        if not find_template():
-            skip("no base template here; `soma template build base` makes one (or set SOMA_TEST_TEMPLATE)")
+    if level != "none" and os.geteuid() != 0:
+        skip("containers with a range of ids need the launcher that runs as root")
     return Server(level)
 
 
@@ -74,7 +72,7 @@ def test_a_server_killed_in_the_middle_of_a_stream_loses_nothing(tmp_path):
         assert output_of([next(events)]) == "line 1\n"
         victim = server.server_pid()
         os.kill(victim, signal.SIGKILL)
-        with pytest.raises((OSError, ConnectionError)):
+        with pytest.raises((OSError, http.client.HTTPException)):
             list(events)
         # The socket stays open: this queues until the next server takes it.
         again = box.stream("process.Process/Connect", {"process": {"pid": pid}})

@@ -2,7 +2,7 @@
 """A server of its own for a test, with its state in a directory of its own.
 
 Level `none` is soma-server alone with the guest agent as a plain child (only test builds have it); the other levels are what
-`soma serve` starts, with the template that SOMA_TEST_TEMPLATE or this machine's state directory holds.
+`soma serve` starts, with the base template that all tests share (tests/base_template.py).
 """
 import http.client
 import json
@@ -17,15 +17,6 @@ import time
 
 BUILD = pathlib.Path(os.environ.get("SOMA_BUILD_DIR", pathlib.Path(__file__).resolve().parent.parent.parent / "build/dev"))
 BIN = pathlib.Path(os.environ.get("SOMA_BIN_DIR", BUILD / "bin"))
-TEMPLATES = [os.environ.get("SOMA_TEST_TEMPLATE", ""), BUILD / "test-state/launcher/templates/base", "/var/lib/soma/launcher/templates/base"]
-
-
-def find_template():
-    """The directory of the base template, or None."""
-    for place in TEMPLATES:
-        if place and (pathlib.Path(place) / "root.erofs").exists():
-            return pathlib.Path(place).resolve()
-    return None
 
 
 def free_port():
@@ -78,15 +69,8 @@ class Server:
         self.wait_healthy()
 
     def _start_served(self):
-        template = find_template()
-        assert template, "no base template: `soma template build base` makes one"
-        templates = self.home / "state/launcher/templates"
-        templates.mkdir(parents=True, mode=0o700)
-        (self.home / "state/launcher").chmod(0o700)
-        shutil.copytree(template, templates / "base", copy_function=_link_or_copy, ignore=shutil.ignore_patterns("tree"))
-        kernel = template.parent.parent / "kernel"
-        if kernel.is_dir():
-            shutil.copytree(kernel, self.home / "state/launcher/kernel", copy_function=_link_or_copy)
+        import base_template
+        base_template.link_into(self.home / "state")
         self.process = self._popen([BIN / "soma-tools", "serve", "--level", self.level, "--listen", f"127.0.0.1:{self.port}",
                                     *self.options], stdout=subprocess.PIPE, text=True)
         lines = [self.process.stdout.readline() for _ in range(3)]
@@ -167,13 +151,6 @@ class Server:
             self.process.stdout.close()
         self.log.close()
         shutil.rmtree(self.home, ignore_errors=True)
-
-
-def _link_or_copy(source, target):
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)
 
 
 class Box:
