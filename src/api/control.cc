@@ -16,6 +16,7 @@
 #include "api/answers.h"
 #include "api/control_shapes.h"
 #include "api/create_request.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"

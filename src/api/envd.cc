@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +16,6 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
-#include "base/text.h"
 #include "parse/base64.h"
 #include "parse/http_target.h"
 #include "parse/json.h"
@@ -37,7 +37,7 @@ constexpr std::string_view kUnauthorized =
 // "Basic base64(user:)" on RPCs, `username=` on /files.
 std::string UserOf(const aio::HttpExchange& exchange, const parse::HttpTarget& target) {
   if (const std::string* name = target.Find("username")) return *name;
-  std::string_view value = exchange.head().headers.Get("authorization");
+  const std::string_view value = exchange.head().headers.Get("authorization");
   if (!value.starts_with("Basic ")) return {};
   const auto decoded = parse::Base64Decode(value.substr(6));
   if (!decoded) return {};

@@ -7,7 +7,6 @@
 #include <utility>
 #include <variant>
 
-#include "aio/http.h"
 #include "aio/task.h"
 #include "api/answers.h"
 #include "api/connect_call.h"

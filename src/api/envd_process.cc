@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,9 +35,8 @@ constexpr seconds kCallPatience{30};
 constexpr seconds kTimeoutGrace{5};
 constexpr std::size_t kTasksMax = 4096;
 
-const Error& TimeoutError() {
-  static const Error kError(Errc::kDeadlineExceeded, "the command took longer than its timeout");
-  return kError;
+Error TimeoutError() {
+  return {Errc::kDeadlineExceeded, "the command took longer than its timeout"};
 }
 
 // How long a stream may wait for its next event: until a keepalive is due or its time is over.

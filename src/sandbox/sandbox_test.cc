@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "runtime/runtime.h"
+#include "sandbox/egress_gate.h"
 #include "sandbox/manager.h"
 #include "sandbox/record.h"
 #include "sandbox/sandbox_store.h"
