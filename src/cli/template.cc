@@ -5,14 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <cstddef>
 #include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
