@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@
 #include "parse/json.h"
 #include "sandbox/guest_calls.h"
 #include "sandbox/manager.h"
+#include "sandbox/record.h"
 #include "sandbox/sandbox.h"
 
 namespace soma::api {
@@ -118,7 +120,7 @@ aio::Task<void> PassAnswer(aio::HttpExchange& exchange, aio::HttpReader& answer)
   do {
     SOMA_CO_ASSIGN(head, co_await answer.ReadHead(is_head));
   } while (head.status < 200 && head.status != 101);
-  std::optional<std::uint64_t> length = head.content_length;
+  const std::optional<std::uint64_t> length = head.content_length;
   aio::HttpHeaders headers = std::move(head.headers);
   RemoveHopByHop(headers);
   headers.Remove("content-length");

@@ -2,6 +2,7 @@
 #include "api/process_shapes.h"
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -11,7 +11,6 @@
 #include "api/create_request.h"
 #include "api/entry_shape.h"
 #include "api/process_shapes.h"
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"

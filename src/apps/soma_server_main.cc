@@ -4,7 +4,6 @@
 // dies.
 #include <exception>
 #include <iostream>
-#include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
