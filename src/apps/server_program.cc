@@ -260,7 +260,8 @@ class Server {
                                                                         .random = random_,
                                                                         .runtime = *runtime_,
                                                                         .store = *store_,
-                                                                        .recorder = *recorder_},
+                                                                        .recorder = *recorder_,
+                                                                        .egress = &*egress_},
                                                   manager_options);
     SOMA_CO_TRY(co_await manager_->Recover());
     api_ = std::make_unique<api::Api>(api::ApiParts{.manager = *manager_, .keys = *keys_},
