@@ -29,7 +29,8 @@ class Supervisor {
   // `judge` and `clock` are borrowed and outlive the supervisor.
   Supervisor(Fd listener, Judge& judge, Clock& clock);
 
-  // For poll(2): POLLIN when a call waits, POLLHUP when the last task with the filter is gone.
+  // For poll(2): POLLIN when a call waits, POLLHUP when the last task with the filter is gone. On
+  // 6.1 "gone" means reaped, so a loop that also has to reap must poll the task's pidfd, too.
   const Fd& listener() const { return listener_; }
 
   // Serves the next waiting call; blocks when none waits. False when there is nothing more to serve
