@@ -203,6 +203,34 @@ TEST(Link, FindsHelloInsideACutFrameAtEveryPlace) {
   }
 }
 
+TEST(Link, AFreshEpochForgetsAMessageThatWasHalfThere) {
+  Pair pair(1);
+  pair.host.Hello(Greeting(1, false));
+  pair.Settle();
+  pair.host.Send(Numbered(1, 40'000));
+  const Bytes first_frame(pair.host.Output().begin(), pair.host.Output().end());
+  std::vector<LinkEvent> events;
+  Feed(pair.guest, first_frame, events);
+  pair.host.Hello(Greeting(2, false));
+  pair.host.Send(Numbered(2, 100));
+  pair.Settle();
+  EXPECT_EQ(Pair::Messages(pair.guest_events), std::vector<Bytes>{Numbered(2, 100)});
+}
+
+TEST(Link, AFrameOfAnOldEpochIsDropped) {
+  Pair pair(1);
+  pair.host.Hello(Greeting(1, false));
+  pair.Settle();
+  pair.host.Send(Numbered(1, 100));
+  const Bytes old(pair.host.Output().begin(), pair.host.Output().end());
+  pair.host.Hello(Greeting(2, false));
+  pair.Settle();
+  pair.channel.Inject(old, false);
+  pair.host.Send(Numbered(2, 100));
+  pair.Settle();
+  EXPECT_EQ(Pair::Messages(pair.guest_events), std::vector<Bytes>{Numbered(2, 100)});
+}
+
 TEST(Link, TaskDataCanNotForgeAHello) {
   Pair pair(1);
   pair.host.Hello(Greeting(1, false));
