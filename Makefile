@@ -23,7 +23,6 @@ build:
 
 test: build ## install what is missing, build, and run every test but those of test-vm and test-long
 	@scripts/lint --format-only
-	@scripts/lint
 	@SOMA_BIN_DIR=$(CURDIR)/$(BUILD)/bin ctest --preset dev -LE 'long|asan-only' -j1 --no-tests=error
 
 test-unit: build ## only the fast tests (unit, corpus, style)
