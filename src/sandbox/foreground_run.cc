@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/foreground_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aio/loop.h"
+#include "aio/task.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "control/messages.h"
+#include "runtime/guest_link.h"
+#include "runtime/launched/launched_runtime.h"
+#include "runtime/runtime.h"
+#include "sandbox/copy_in.h"
+#include "sandbox/foreground_task.h"
+#include "sandbox/host_signals.h"
+#include "sys/fd.h"
+#include "wire/message.h"
+#include "workspace/workspace_tar.h"
+
+namespace soma::sandbox {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kLease{60};
+constexpr seconds kRenewEvery{15};
+// An emulated machine boots in seconds; beside other work in many.
+constexpr seconds kAgentPatience{180};
+constexpr seconds kInitPatience{60};
+
+class ForegroundRun {
+ public:
+  ForegroundRun(const ForegroundOptions& options, HostSignals& signals, Clock& clock,
+                Random& random)
+      : options_(options), signals_(signals), clock_(clock), random_(random) {}
+
+  Result<ForegroundEnd> Run() {
+    loop_.SpawnRoot(WatchSignals());
+    loop_.SpawnRoot(Drive());
+    loop_.Run();
+    if (interrupted_by_ != 0) {
+      return ForegroundEnd{.task = {.exit_code = 128 + interrupted_by_,
+                                    .started = false,
+                                    .timed_out = false,
+                                    .how = StrCat("interrupted by signal ", interrupted_by_)},
+                           .kernel = {},
+                           .hidden = 0,
+                           .other = 0};
+    }
+    return std::move(result_);
+  }
+
+ private:
+  aio::Job Drive() {
+    result_ = co_await Whole();
+    if (handle_) {
+      if (link_) link_->Close("the run is over");
+      const Status stopped = co_await handle_->Stop();
+      if (!stopped && result_) result_ = std::unexpected(stopped.error());
+    }
+    loop_.Stop();
+  }
+
+  aio::Task<ForegroundEnd> Whole() {
+    SOMA_CO_TRY(co_await StartSandbox());
+    ForegroundEnd end;
+    SOMA_CO_ASSIGN(end.kernel, co_await Greet());
+    SOMA_CO_ASSIGN(auto tar, workspace::WorkspaceTar::Open(options_.workspace, options_.is_hidden,
+                                                           {.bytes_max = options_.copy_bytes_max}));
+    SOMA_CO_TRY(co_await CopyIn(*link_, tar, options_.directory, options_.user));
+    end.hidden = tar.hidden();
+    end.other = tar.other();
+    task_ = std::make_unique<ForegroundTask>(loop_, *link_, StartMessage());
+    SOMA_CO_ASSIGN(end.task, co_await task_->Run());
+    co_return end;
+  }
+
+  aio::Task<void> StartSandbox() {
+    const auto level =
+        options_.level == "emulated" ? control::Level::kEmulated : control::Level::kContainer;
+    runtime_ = std::make_unique<runtime::LaunchedRuntime>(
+        std::make_shared<runtime::Launcher>(loop_, options_.launcher_socket), level);
+    runtime::StartRequest start;
+    start.sandbox_id = options_.sandbox_id;
+    start.template_id = options_.template_id;
+    start.profile = options_.profile;
+    start.limits = options_.limits;
+    start.lease = kLease;
+    random_.Fill(start.token);
+    SOMA_CO_ASSIGN(handle_, co_await runtime_->Start(std::move(start)));
+    loop_.SpawnRoot(RenewLease());
+    if (interrupted_by_ != 0) co_return Fail(Errc::kCancelled, "interrupted");
+    co_return Status();
+  }
+
+  // The kernel's release, as the guest says.
+  aio::Task<std::string> Greet() {
+    SOMA_CO_ASSIGN(Fd wire, handle_->TakeWire());
+    runtime::GuestLinkOptions link_options;
+    random_.Fill(link_options.secret);
+    link_options.next_secret = link_options.secret;
+    link_options.epoch = Now();
+    link_ = std::make_unique<runtime::GuestLink>(loop_, std::move(wire), std::move(link_options));
+    auto identity = co_await link_->Establish(kAgentPatience);
+    if (!identity) {
+      co_return std::unexpected(std::move(identity).error().While("connecting to the guest agent"));
+    }
+    wire::Init init;
+    init.default_user = options_.user;
+    init.hostname = options_.sandbox_id;
+    init.wall_time_us = Now();
+    const auto reply = co_await link_->Call(std::move(init), kInitPatience);
+    if (!reply) co_return std::unexpected(reply.error());
+    co_return std::move(identity->kernel_release);
+  }
+
+  std::uint64_t Now() {
+    return static_cast<std::uint64_t>(clock_.Now().time_since_epoch().count());
+  }
+
+  wire::Start StartMessage() const {
+    wire::Start start;
+    start.profile = options_.profile == runtime::Profile::kStrict ? "strict" : "rooted";
+    start.arguments = options_.command;
+    for (const auto& [name, value] : options_.environment) {
+      start.environment.push_back({.key = name, .value = value});
+    }
+    start.workdir = options_.subdirectory.empty()
+                        ? options_.directory
+                        : StrCat(options_.directory, "/", options_.subdirectory);
+    start.user = options_.user;
+    start.has_terminal = options_.terminal;
+    if (options_.time_limit) {
+      start.timeout_ms = static_cast<std::uint32_t>(
+          std::clamp<std::int64_t>(options_.time_limit->count(), 1, UINT32_MAX));
+    }
+    return start;
+  }
+
+  aio::Job RenewLease() {
+    for (;;) {
+      co_await aio::Sleep(loop_, kRenewEvery);
+      // When it fails the sandbox is gone or going, which the link says.
+      (void)co_await handle_->RenewLease(kLease);
+    }
+  }
+
+  aio::Job WatchSignals() {
+    for (;;) {
+      const auto readable =
+          co_await aio::WaitReadable(loop_, signals_.fd().get(), std::chrono::hours(1));
+      if (!readable) co_return;
+      for (const int signal : signals_.Take()) {
+        if (task_) {
+          (void)co_await task_->Forward(signal);
+        } else if (signal != SIGWINCH) {
+          // Nothing of the command's runs yet: what was being prepared ends.
+          interrupted_by_ = signal;
+          if (link_) link_->Close("interrupted");
+        }
+      }
+    }
+  }
+
+  const ForegroundOptions& options_;
+  HostSignals& signals_;
+  Clock& clock_;
+  Random& random_;
+  aio::Loop loop_;
+  std::unique_ptr<runtime::LaunchedRuntime> runtime_;
+  std::unique_ptr<runtime::SandboxHandle> handle_;
+  std::unique_ptr<runtime::GuestLink> link_;
+  std::unique_ptr<ForegroundTask> task_;
+  int interrupted_by_ = 0;
+  Result<ForegroundEnd> result_ = Fail(Errc::kCancelled, "interrupted");
+};
+
+}  // namespace
+
+Result<ForegroundEnd> RunInForeground(const ForegroundOptions& options, HostSignals& signals,
+                                      Clock& clock, Random& random) {
+  // Not destroyed: the coroutines that still wait (a renewal, our input) and what they wait on know
+  // each other in both directions; the end of the process, which follows, frees them all.
+  auto* run = new ForegroundRun(options, signals, clock, random);
+  return run->Run();
+}
+
+}  // namespace soma::sandbox
