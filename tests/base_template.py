@@ -40,8 +40,12 @@ def launcher_state():
 
 
 def link_into(state):
-    """Makes template and kernel available below another state directory, without copying them."""
+    """Makes template and kernel available below another state directory; the template is not copied."""
     source, target = launcher_state(), pathlib.Path(state) / "launcher"
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name in ("templates", "kernel"):
-        os.symlink(source / name, target / name)
+    os.symlink(source / "templates", target / "templates")
+    # Not a link: a machine's jail follows none on the way to its kernel.
+    (target / "kernel").mkdir()
+    for path in (source / "kernel").iterdir():
+        if path.is_file():
+            shutil.copy2(path, target / "kernel" / path.name)

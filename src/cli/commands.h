@@ -11,6 +11,7 @@ void AddAudit(CLI::App& tools, Context& context);
 void AddDoctor(CLI::App& tools, Context& context);
 void AddEgressBroker(CLI::App& tools, Context& context);
 void AddKey(CLI::App& tools, Context& context);
+void AddRun(CLI::App& tools, Context& context);
 void AddTemplate(CLI::App& tools, Context& context);
 void AddServe(CLI::App& tools, Context& context);
 void AddPolicy(CLI::App& tools, Context& context);

@@ -14,12 +14,13 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "sys/child_process.h"
+#include "cli/programs.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"
 #include "sys/process.h"
@@ -45,7 +46,6 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 constexpr seconds kStartPatience{60};
-constexpr seconds kStopPatience{30};
 // A server that dies faster than this again and again is broken, not unlucky.
 constexpr seconds kShortLife{2};
 constexpr int kShortLivesMax = 5;
@@ -59,7 +59,6 @@ struct ServeOptions {
 };
 
 struct Places {
-  std::string programs;
   std::string server;
   std::string journal;
   std::string runtime;
@@ -71,7 +70,6 @@ void OnStop(int /*signal*/) { stop_asked = 1; }
 
 Result<Places> FindPlaces() {
   Places places;
-  SOMA_ASSIGN(places.programs, sys::ProgramDirectory());
   SOMA_ASSIGN(const std::string state, sys::StateDirectory());
   places.server = state + "/server";
   places.journal = state + "/journal";
@@ -98,22 +96,7 @@ Result<std::string> ServeKey(const Context& context, const Places& places) {
   return made.key;
 }
 
-std::vector<std::string> OwnEnvironment() {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-  return environment;
-}
-
-Result<sys::Process> StartBeside(const Places& places, std::string_view name,
-                                 std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), std::string(name));
-  return sys::StartProgram({.path = StrCat(places.programs, "/", name),
-                            .arguments = std::move(arguments),
-                            .environment = OwnEnvironment(),
-                            .descriptors = {}});
-}
-
-Result<sys::Process> StartServer(const Places& places, const ServeOptions& options) {
+Result<sys::Process> StartServer(const ServeOptions& options) {
   std::vector<std::string> arguments = {"--listen", options.listen, "--level", options.level};
   if (!options.domain.empty()) {
     arguments.insert(arguments.end(), {"--domain", options.domain});
@@ -122,25 +105,7 @@ Result<sys::Process> StartServer(const Places& places, const ServeOptions& optio
   for (const std::string& origin : options.origins) {
     arguments.insert(arguments.end(), {"--origin", origin});
   }
-  return StartBeside(places, "soma-server", std::move(arguments));
-}
-
-// True once the process has ended within the time; ends early when a stop was asked for.
-bool EndsWithin(const sys::Process& process, milliseconds time) {
-  pollfd watched{.fd = process.pidfd().get(), .events = POLLIN, .revents = 0};
-  return ::poll(&watched, 1, static_cast<int>(time.count())) == 1;
-}
-
-// Waits for a file to appear, while the process that makes it lives.
-Status WaitForSocket(const std::string& path, const sys::Process& maker) {
-  const auto end = steady_clock::now() + kStartPatience;
-  while (::access(path.c_str(), F_OK) != 0) {
-    if (EndsWithin(maker, milliseconds(5))) {
-      return Fail(Errc::kUnavailable, "soma-launcher has ended; it said why above");
-    }
-    if (steady_clock::now() > end) return Fail(Errc::kDeadlineExceeded, "no launcher appears");
-  }
-  return {};
+  return StartBeside({.name = "soma-server", .arguments = std::move(arguments)});
 }
 
 // One GET /health; the connection waits in the launcher's queue until a server takes it.
@@ -179,15 +144,8 @@ Status WaitForServer(const std::string& listen, const sys::Process& server) {
   return {};
 }
 
-void Stop(sys::Process& process) {
-  process.Signal(SIGTERM);
-  if (!EndsWithin(process, kStopPatience)) process.Signal(SIGKILL);
-  (void)process.Wait();
-}
-
 // Until a stop is asked for or the launcher ends.
-Status Watch(const Places& places, const ServeOptions& options, sys::Process& launcher,
-             sys::Process& server) {
+Status Watch(const ServeOptions& options, sys::Process& launcher, sys::Process& server) {
   int short_lives = 0;
   auto started = steady_clock::now();
   while (stop_asked == 0) {
@@ -202,7 +160,7 @@ Status Watch(const Places& places, const ServeOptions& options, sys::Process& la
     if (short_lives > kShortLivesMax) return Fail(Errc::kUnavailable, "soma-server keeps ending");
     Complain("soma-server has ended and is started again");
     started = steady_clock::now();
-    SOMA_ASSIGN(server, StartServer(places, options));
+    SOMA_ASSIGN(server, StartServer(options));
   }
   return {};
 }
@@ -223,21 +181,21 @@ Status Serve(const Context& context, const ServeOptions& options) {
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGINT, &action, nullptr);
   SOMA_ASSIGN(sys::Process launcher,
-              StartBeside(places, "soma-launcher", {"--listen", options.listen}));
-  Status status = WaitForSocket(places.runtime + "/launcher.sock", launcher);
+              StartBeside({.name = "soma-launcher", .arguments = {"--listen", options.listen}}));
+  Status status = WaitForLauncher(places.runtime + "/launcher.sock", launcher);
   if (status) {
-    auto server = StartServer(places, options);
+    auto server = StartServer(options);
     if (!server) status = std::unexpected(server.error());
     if (server) {
       status = WaitForServer(options.listen, *server);
       if (status) {
         PrintReady(options, key);
-        status = Watch(places, options, launcher, *server);
+        status = Watch(options, launcher, *server);
       }
-      Stop(*server);
+      StopProgram(*server);
     }
   }
-  Stop(launcher);
+  StopProgram(launcher);
   if (!status && stop_asked != 0) return {};
   return status;
 }

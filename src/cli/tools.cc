@@ -48,6 +48,7 @@ int RunTools(int argc, char** argv, Clock& clock, Random& random) {
   AddDoctor(tools, context);
   AddEgressBroker(tools, context);
   AddKey(tools, context);
+  AddRun(tools, context);
   AddTemplate(tools, context);
   AddServe(tools, context);
   AddPolicy(tools, context);

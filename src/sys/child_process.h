@@ -38,6 +38,8 @@ struct ProgramOptions {
   std::vector<std::string> environment;
   std::vector<PassedFd>
       descriptors;  // `inside` numbers above every `fd`, or equal to it, never cross
+  // A session of its own: what a terminal sends to our process group does not reach it.
+  bool own_session = false;
 };
 
 // Everything but the standard streams and `descriptors` is close-on-exec by the rule of this house.

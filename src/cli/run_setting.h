@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunSetting: what a policy means for one command in a sandbox of its own (levels container and
+// emulated), as the options of sandbox/foreground_run.h, and what the caller should know about it.
+#ifndef SOMA_CLI_RUN_SETTING_H_
+#define SOMA_CLI_RUN_SETTING_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/level_choice.h"
+#include "policy/model.h"
+#include "sandbox/foreground_run.h"
+
+namespace soma::cli {
+
+// The template that such a run starts from, and its ordinary user.
+inline constexpr std::string_view kRunTemplate = "base";
+inline constexpr std::string_view kRunUser = "user";
+
+struct RunCaller {
+  std::string current_directory;
+  std::vector<std::string_view> environment;  // NAME=value
+};
+
+// Pure. `policy` must outlive the result, whose is_hidden asks it. Left to fill in:
+// launcher_socket, sandbox_id, command, terminal. kUnimplemented for another level.
+Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
+                                              const plan::LevelChoice& choice,
+                                              const RunCaller& caller);
+
+// What differs from `process`, one line each: where changes go, what the level is not, which rules
+// of the policy have no effect.
+std::vector<std::string> RunNotes(const policy::Policy& policy,
+                                  const sandbox::ForegroundOptions& setting);
+
+}  // namespace soma::cli
+
+#endif  // SOMA_CLI_RUN_SETTING_H_
