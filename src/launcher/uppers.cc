@@ -101,13 +101,10 @@ Result<std::string> Uppers::BlankOf(const DiskSize& size) {
 
 Result<Fd> Uppers::TakeImage(const DiskSize& size) {
   SOMA_ASSIGN(const std::string blank, BlankOf(size));
-  const std::string path = StrCat(paths_.Uppers(), "/", ++counter_, ".ext4");
   SOMA_ASSIGN(const Fd from, sys::OpenFile(blank, O_RDONLY));
-  SOMA_ASSIGN(Fd file, sys::OpenFile(path, O_RDWR | O_CREAT | O_EXCL));
-  const Status copied = CopySparse(from, file);
-  // From here on only descriptors know it.
-  unlink(path.c_str());
-  SOMA_TRY_WHILE(copied, "copying an empty disk");
+  // Never has a name: a worker killed in the middle of the copy leaves nothing behind.
+  SOMA_ASSIGN(Fd file, sys::OpenFile(paths_.Uppers(), O_RDWR | O_TMPFILE | O_EXCL));
+  SOMA_TRY_WHILE(CopySparse(from, file), "copying an empty disk");
   return file;
 }
 

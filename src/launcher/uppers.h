@@ -55,7 +55,6 @@ class Uppers {
 
   Paths paths_;
   std::vector<Shelf> shelves_;
-  std::uint64_t counter_ = 0;
 };
 
 }  // namespace soma::launcher
