@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runtime: one isolation level that can hold sandboxes. One interface for all levels; the suite in
-// runtime/conformance_test.h runs against each, and no level knows another.
+// Runtime: one isolation level that can hold sandboxes. One interface for all levels, and no level
+// knows another.
 //
 // A sandbox runs by itself: a Runtime object only holds a connection to it. When the server dies
 // the sandbox goes on until its lease ends, and the next server finds it by List and Attach.
