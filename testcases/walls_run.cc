@@ -7,6 +7,7 @@
 //                  [--second-path] [--explain] [--host-network] [--nproc N] [--memory BYTES --pids
 //                  N] [--pty]
 //                  [--capture] [--overlay LOWER UPPER WORK] [--file PATH TEXT] -- COMMAND…
+//   soma-walls-run --list-switches    the walls that SOMA_TEST_WITHOUT can turn off, one a line
 //
 // --overlay puts an overlay at /overlay, --file a file of ours over PATH.
 // --pty gives the command a terminal of its own and copies it to stdout. --capture accepts one
@@ -35,6 +36,7 @@
 #include "walls/launch.h"
 #include "walls/plan.h"
 #include "walls/process_walls.h"
+#include "walls/test_walls.h"
 
 namespace soma::walls {
 namespace {
@@ -162,6 +164,12 @@ Result<int> Run(int argc, char** argv) {
 }  // namespace soma::walls
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--list-switches") {
+    for (const std::string_view name : soma::walls::SwitchNames()) {
+      std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
+    }
+    return 0;
+  }
   const auto code = soma::walls::Run(argc, argv);
   if (code) return *code;
   std::fprintf(stderr, "walls: %s\n", code.error().message().c_str());

@@ -29,6 +29,12 @@ def skip(reason):
     pytest.skip(reason)
 
 
+def without(*walls):
+    """The environment in which a test build leaves these walls out, with those that test_one_wall_off.py takes from a whole run."""
+    names = [name for name in (*walls, os.environ.get("SOMA_SUITE_WITHOUT", "")) if name]
+    return {"SOMA_TEST_WITHOUT": ",".join(names)} if names else {}
+
+
 @dataclasses.dataclass
 class Caller:
     """Who starts our program: uid 0, or an ordinary user without any privilege."""

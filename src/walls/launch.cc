@@ -160,8 +160,8 @@ class LaunchRun {
 Result<RunningTask> Launch(const WallPlan& plan, const LaunchOptions& options) {
   auto state = std::make_unique<RunningTask::State>();
   state->plan = plan;
-  SwitchWallsOff(state->plan);
   SOMA_TRY_WHILE(Validate(state->plan), "wall plan");
+  SwitchWallsOff(state->plan);
   SOMA_ASSIGN(auto recipe, MakeRecipe(state->plan, options));
   SOMA_TRY_WHILE(state->cgroups.Prepare(state->plan.cgroup, options), "cgroup");
   auto launched = LaunchRun(state->plan, *state).Run(recipe);

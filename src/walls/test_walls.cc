@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/test_switch.h"
@@ -14,60 +13,85 @@
 namespace soma::walls {
 namespace {
 
-void Remove(WallPlan& plan, Namespaces one) {
-  plan.namespaces =
-      static_cast<Namespaces>(static_cast<unsigned>(plan.namespaces) & ~static_cast<unsigned>(one));
+struct Switch {
+  std::string_view name;
+  void (*turn_off)(WallPlan& plan);
+};
+
+template <Namespaces kOne>
+void Share(WallPlan& plan) {
+  plan.namespaces = static_cast<Namespaces>(static_cast<unsigned>(plan.namespaces) &
+                                            ~static_cast<unsigned>(kOne));
 }
 
-void SwitchNamespacesOff(WallPlan& plan) {
-  constexpr std::pair<std::string_view, Namespaces> kOthers[] = {
-      {"pid", Namespaces::kPid},
-      {"ipc", Namespaces::kIpc},
-      {"cgroup-namespace", Namespaces::kCgroup}};
-  for (const auto& [name, one] : kOthers) {
-    if (WithoutWall(name)) Remove(plan, one);
-  }
-  // An own /proc needs an own pid namespace; without it the host's is what an attacker sees.
+// An own /proc needs an own pid namespace; without it the host's is what an attacker sees.
+void SharePids(WallPlan& plan) {
+  Share<Namespaces::kPid>(plan);
   for (MountItem& item : plan.mounts) {
-    if (WithoutWall("pid") && item.kind == MountKind::kProc) {
+    if (item.kind == MountKind::kProc) {
       item = {.kind = MountKind::kBind, .target = item.target, .source = "/proc"};
     }
   }
-  if (WithoutWall("uts")) {
-    Remove(plan, Namespaces::kUts);
-    plan.host_name.clear();
-  }
-  if (WithoutWall("network")) {
-    Remove(plan, Namespaces::kNetwork);
-    plan.network = NetworkKind::kHost;
-  }
-  // The host's whole tree in place of the view, writable.
-  if (WithoutWall("mount") && !plan.mounts.empty()) plan.mounts.clear();
-  if (WithoutWall("user")) {
-    plan.user_namespaces.clear();
-    for (MountItem& item : plan.mounts) item.id_map = {};
-  }
 }
+
+// The one table: what is not in it can't be switched off.
+constexpr Switch kSwitches[] = {
+    {"user",
+     [](WallPlan& plan) {
+       plan.user_namespaces.clear();
+       for (MountItem& item : plan.mounts) item.id_map = {};
+     }},
+    // The host's whole tree in place of the view, writable.
+    {"mount", [](WallPlan& plan) { plan.mounts.clear(); }},
+    {"pid", SharePids},
+    {"network",
+     [](WallPlan& plan) {
+       Share<Namespaces::kNetwork>(plan);
+       plan.network = NetworkKind::kHost;
+     }},
+    {"ipc", Share<Namespaces::kIpc>},
+    {"uts",
+     [](WallPlan& plan) {
+       Share<Namespaces::kUts>(plan);
+       plan.host_name.clear();
+     }},
+    {"cgroup-namespace", Share<Namespaces::kCgroup>},
+    {"landlock", [](WallPlan& plan) { plan.landlock.enabled = false; }},
+    {"seccomp", [](WallPlan& plan) { plan.seccomp = {}; }},
+    {"capabilities",
+     [](WallPlan& plan) {
+       plan.capability_bounding = ~std::uint64_t{0};
+       plan.keep_capabilities = plan.uid == 0;
+     }},
+    {"no-new-privs", [](WallPlan& plan) { plan.no_new_privs = false; }},
+    {"limits", [](WallPlan& plan) { plan.limits.clear(); }},
+    {"hide",
+     [](WallPlan& plan) {
+       std::erase_if(plan.mounts,
+                     [](const MountItem& item) { return item.kind == MountKind::kHide; });
+     }},
+    {"read-only",
+     [](WallPlan& plan) {
+       for (MountItem& item : plan.mounts) item.read_only = false;
+     }},
+    {"nosuid",
+     [](WallPlan& plan) {
+       for (MountItem& item : plan.mounts) item.allow_suid = true;
+     }},
+};
 
 }  // namespace
 
 void SwitchWallsOff(WallPlan& plan) {
-  SwitchNamespacesOff(plan);
-  if (WithoutWall("landlock")) plan.landlock.enabled = false;
-  if (WithoutWall("seccomp")) plan.seccomp = {};
-  if (WithoutWall("no-new-privs")) plan.no_new_privs = false;
-  if (WithoutWall("limits")) plan.limits.clear();
-  if (WithoutWall("capabilities")) {
-    plan.capability_bounding = ~std::uint64_t{0};
-    plan.keep_capabilities = plan.uid == 0;
+  for (const Switch& one : kSwitches) {
+    if (WithoutWall(one.name)) one.turn_off(plan);
   }
-  if (WithoutWall("hide")) {
-    std::erase_if(plan.mounts, [](const MountItem& item) { return item.kind == MountKind::kHide; });
-  }
-  for (MountItem& item : plan.mounts) {
-    if (WithoutWall("read-only")) item.read_only = false;
-    if (WithoutWall("nosuid")) item.allow_suid = true;
-  }
+}
+
+std::vector<std::string_view> SwitchNames() {
+  std::vector<std::string_view> names;
+  for (const Switch& one : kSwitches) names.push_back(one.name);
+  return names;
 }
 
 }  // namespace soma::walls

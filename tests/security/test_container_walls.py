@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Root inside a container tries to get out. In pairs where one wall stands in the way: without it (SOMA_TEST_WITHOUT, test builds only)
 the same attempt goes through, so it is that wall which holds."""
+import contextlib
+import ctypes
 import os
 import pathlib
 import sys
@@ -10,6 +12,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import launcher as launcher_lib  # noqa: E402
 from conftest import skip  # noqa: E402
+from conftest import without as switched_off  # noqa: E402
+from walls_helpers import assert_pair  # noqa: E402
 
 MADE = []
 
@@ -17,8 +21,7 @@ MADE = []
 def make(without=""):
     if os.geteuid() != 0:
         skip("containers with a range of ids need the launcher that runs as root")
-    environment = {"SOMA_TEST_WITHOUT": without} if without else {}
-    made = launcher_lib.Launcher(environment=environment, arguments=["--ready", "1"])
+    made = launcher_lib.Launcher(environment=switched_off(without), arguments=["--ready", "1"])
     MADE.append(made)
     made.add_template()
     return made
@@ -85,7 +88,6 @@ def test_no_new_namespaces(box):
     for command in ("unshare -U true", "unshare -m true", "unshare -n true", "unshare -r true"):
         refused(box.run(command, uid=0))
         refused(box.run(command))
-    assert start(without="seccomp").run("unshare -U true")[0] == 0
 
 
 def test_no_netfilter_and_no_addresses(box):
@@ -105,11 +107,6 @@ def test_no_host_settings(box):
     refused(box.run("head -c 1 /proc/kcore", uid=0))
     refused(box.run("dmesg", uid=0))
     refused(box.run("date -s 2001-01-01", uid=0))
-
-
-def test_files_of_the_host_kernel_are_hidden(box):
-    refused(box.run("cat /proc/key-users"))
-    assert start(without="hide").run("cat /proc/key-users")[0] == 0
 
 
 def test_no_host_processes(box):
@@ -159,9 +156,94 @@ def interfaces(text):
     return {line.split(":")[0].strip() for line in text.splitlines() if ":" in line}
 
 
-def test_network_is_its_own(box):
+# --- one wall each, by name --------------------------------------------------------------------------------------------
+
+def attacked(attack, wall, profile="rooted", uid=0):
+    """`attack(run, launcher)` in a container with all walls fails, in one without this one it succeeds."""
+    def attempt(without):
+        one = start(profile, without)
+        return attack(lambda command: one.run(command, uid), one.launcher)
+
+    assert_pair(attempt, wall)
+
+
+def test_user_namespace_keeps_root_from_kernel_settings():
+    # Opened, not written: without the wall it is the host's.
+    attacked(lambda run, _: run(": >> /proc/sys/kernel/core_pattern")[0] == 0, "user")
+
+
+def test_mount_view_keeps_files_of_the_host_out():
+    def attack(run, launcher):
+        (launcher.home / "canary").write_text("OF-THE-HOST")
+        return "OF-THE-HOST" in run(f"cat {launcher.home}/canary")[1]
+
+    attacked(attack, "mount")
+
+
+def test_pid_namespace_keeps_host_processes_out():
+    attacked(lambda run, _: run(f"ls -d /proc/{os.getpid()}")[0] == 0, "pid")
+
+
+def test_network_namespace_keeps_host_interfaces_out():
     of_the_host = interfaces(pathlib.Path("/proc/net/dev").read_text())
     if of_the_host == {"lo"}:
         skip("this machine has no network interface to be hidden")
-    assert interfaces(box.run("cat /proc/net/dev", uid=0)[1]) == {"lo"}
-    assert interfaces(start(without="network").run("cat /proc/net/dev")[1]) == of_the_host
+    attacked(lambda run, _: interfaces(run("cat /proc/net/dev")[1]) == of_the_host, "network")
+
+
+@contextlib.contextmanager
+def shared_memory():
+    """The number of a System V segment of the host."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = libc.shmget(0x50A1000 + os.getpid() % 0xFFF, 4096, 0o1666)
+    assert number >= 0
+    try:
+        yield str(number)
+    finally:
+        libc.shmctl(number, 0, None)  # IPC_RMID
+
+
+def test_ipc_namespace_keeps_shared_memory_out():
+    with shared_memory() as number:
+        attacked(lambda run, _: any(line.split()[1] == number for line in run("cat /proc/sysvipc/shm")[1].splitlines()), "ipc")
+
+
+def test_uts_namespace_keeps_the_host_name_out():
+    attacked(lambda run, _: run("hostname")[1].strip() == os.uname().nodename, "uts")
+
+
+def test_cgroup_namespace_keeps_the_place_in_the_tree_out():
+    attacked(lambda run, _: "soma-" in run("cat /proc/self/cgroup")[1], "cgroup-namespace")
+
+
+def test_seccomp_keeps_new_namespaces_out():
+    attacked(lambda run, _: run("unshare -U true")[0] == 0, "seccomp")
+
+
+def test_bounding_set_keeps_pid_one_out_of_reach():
+    # CAP_SYS_PTRACE over the agent would be its wire.
+    attacked(lambda run, _: len(run("head -c 4 /proc/1/exe 2> /dev/null")[1]) == 4, "capabilities")
+
+
+def test_limits_keep_core_files_out():
+    attacked(lambda run, _: run("ulimit -H -c")[1] == "unlimited\n", "limits")
+
+
+def test_hidden_files_of_proc():
+    attacked(lambda run, _: run("cat /proc/key-users")[0] == 0, "hide")
+
+
+def test_read_only_sys():
+    attacked(lambda run, _: run("touch /sys/made")[0] == 0, "read-only")
+
+
+@pytest.mark.parametrize("wall", ["nosuid", "no-new-privs"])
+def test_setuid_program_of_a_strict_container(wall):
+    """Two walls stand before it and each alone holds, so each is tried where the other is off."""
+    other = {"nosuid": "no-new-privs", "no-new-privs": "nosuid"}[wall]
+
+    def attack(without):
+        return start("strict", without).run("become_root")[1] == "euid=0\n"
+
+    assert attack("nosuid,no-new-privs"), f"the attack fails even without {wall}: it proves nothing"
+    assert not attack(other), f"the attack got through all walls but {other}"

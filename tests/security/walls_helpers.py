@@ -12,6 +12,7 @@ import conftest
 
 PYTHON = "/usr/bin/python3"
 RUNNER = conftest.BIN / "soma-walls-run"
+SECOND_PATH = ["--second-path", "--host-network"]
 
 # Put before every Python attack: system calls by number, without libraries that the view may not have.
 PRELUDE = """
@@ -27,7 +28,7 @@ def walls(caller, command, *, without="", options=(), workspace=None, timeout=60
     """One command behind the walls of the level `process`; `without` names walls that are off."""
     workspace = workspace or caller.home / "work"
     argv = [RUNNER, "--workspace", workspace, "--home", caller.home, *options, "--", *command]
-    return caller.run(argv, env={"SOMA_TEST_WITHOUT": without} if without else {}, timeout=timeout, **more)
+    return caller.run(argv, env=conftest.without(without), timeout=timeout, **more)
 
 
 def python(source):
@@ -78,3 +79,14 @@ class HostProcess:
 def libc_call(number, *arguments):
     libc = ctypes.CDLL(ctypes.util.find_library("c"), use_errno=True)
     return libc.syscall(number, *arguments)
+
+
+def landlock_abi():
+    return libc_call(444, None, 0, 1)
+
+
+def read_or_nothing(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
