@@ -7,27 +7,17 @@ import json
 import os
 import pathlib
 import shutil
+import sys
 import textwrap
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import internet  # noqa: E402
+
 # What curl says of a connection that is reset: during the connect, or after it.
 RESET = (7, 35, 52, 56)
 HERE = pathlib.Path(__file__).resolve().parent
-HOSTS = """
-93.184.216.1 allowed.test
-93.184.216.2 other.test
-93.184.216.3 a.wild.test
-10.1.2.3 private.test
-127.0.0.1 loop.test
-169.254.169.254 meta.test
-64:ff9b::a01:203 nat64.test
-93.184.217.1 own.test
-93.184.216.9 mixed.test
-10.1.2.3 mixed.test
-93.184.216.66 denied-net.test
-"""
-
 
 @pytest.fixture
 def inside(caller, soma_bin):
@@ -40,7 +30,7 @@ def inside(caller, soma_bin):
         policy = caller.home / "policy.json"
         policy.write_text(json.dumps(handover))
         hosts = caller.home / "hosts"
-        hosts.write_text(HOSTS)
+        hosts.write_text(internet.HOSTS)
         env = {"SOMA_TEST_HOSTS": str(hosts), **({"CAPTURE_KILL_BROKER": "1"} if kill_broker else {})}
         ran = caller.run(["unshare", "--map-root-user", "--net", "/usr/bin/python3", "-B", HERE / "egress_world.py",
                           soma_bin / "soma-capture-run", soma_bin / "soma-tools", policy, "run-1", "--", *argv], env=env)

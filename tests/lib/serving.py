@@ -28,7 +28,7 @@ def free_port():
 class Server:
     """Use as a context manager."""
 
-    def __init__(self, level="none", options=(), api_options=()):
+    def __init__(self, level="none", options=(), environment=None):
         self.level = level
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="soma-serve-", dir="/var/tmp"))
         self.home.chmod(0o711)
@@ -37,7 +37,7 @@ class Server:
         for folder in ("state", "run"):
             (self.home / folder).mkdir(mode=0o700)
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8",
-                            "SOMA_STATE_DIR": str(self.home / "state"), "SOMA_RUNTIME_DIR": str(self.home / "run")}
+                            "SOMA_STATE_DIR": str(self.home / "state"), "SOMA_RUNTIME_DIR": str(self.home / "run"), **(environment or {})}
         self.process = None
         self.log = open(self.home / "log", "w+", encoding="utf-8")
 
