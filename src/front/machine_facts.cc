@@ -69,11 +69,13 @@ bool MayLimitByCgroup() {
   bool beside = false;
   for (const walls::CgroupPlace& place : walls::ParseCgroupPlaces(
            ReadWhole("/proc/self/cgroup"), ReadWhole("/proc/self/mountinfo"))) {
+    const bool counts_memory = HasController(place.controllers, "memory");
+    const bool counts_pids = HasController(place.controllers, "pids");
     if (place.unified) {
       beside = MayLimitBeside(place.directory);
-    } else if (MayWrite(place.directory)) {
-      memory = memory || HasController(place.controllers, "memory");
-      pids = pids || HasController(place.controllers, "pids");
+    } else if ((counts_memory || counts_pids) && MayWrite(place.directory)) {
+      memory = memory || counts_memory;
+      pids = pids || counts_pids;
     }
   }
   return beside || (memory && pids);

@@ -39,6 +39,7 @@
 #include "policy/load.h"
 #include "policy/model.h"
 #include "policy/path_facts.h"
+#include "sys/cpu_affinity.h"
 #include "sys/soma_paths.h"
 #include "walls/denied.h"
 #include "walls/launch.h"
@@ -188,8 +189,9 @@ class Run {
     }
     PolicyJudge judge(policy_, plan_.view.effective, broker.has_value());
     std::optional<Error> record_failure;
+    const walls::LaunchOptions launch{.stay = &stay_};
     const SessionInputs session{.plan = plan_.walls,
-                                .options = {},
+                                .options = launch,
                                 .judge = judge,
                                 .clock = clock_,
                                 .time_limit = policy_.limits.time
@@ -242,6 +244,7 @@ class Run {
     return report_.exit_code;
   }
 
+  sys::StayOnThisCpu stay_;  // first: the whole way to the command is one chain of hand-overs
   RunOptions options_;
   Clock& clock_;
   Random& random_;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "policy/builtin.h"
 #include "policy/document.h"
 #include "policy/layer.h"
 #include "policy/merge.h"
@@ -22,9 +23,6 @@
 namespace soma::policy {
 
 namespace {
-
-// The texts of data/profiles/*.toml, written by cmake at configure time.
-#include "policy/builtin_profiles.inc"
 
 constexpr std::string_view kDefaultProfile = "dev";
 
@@ -49,15 +47,13 @@ Result<Layer> ReadSource(const Source& source, const Context& context) {
 }
 
 Result<Layer> BuiltinLayer(std::string_view profile, const Context& context) {
-  const auto text = BuiltinProfileText(profile);
-  if (!text) return Fail(Errc::kInternal, "a checked profile is missing");
-  const std::string name = StrCat("built-in ", profile);
-  SOMA_ASSIGN(const Node document, ParseTomlDocument(*text, name));
+  const auto document = BuiltinDocument(profile);
+  if (!document) return Fail(Errc::kInternal, "a checked profile is missing");
   // A machine without a home directory for the caller still has the profile: "~" then stands for a
   // path that nothing has.
   Context with_home = context;
   if (with_home.home.empty()) with_home.home = "/nonexistent";
-  return ReadLayer(document, name, with_home);
+  return ReadLayer(*document, StrCat("built-in ", profile), with_home);
 }
 
 // What a locked policy leaves to the command line: less, never more.
@@ -114,15 +110,6 @@ Result<Policy> Load(const Context& context, std::span<const Source> sources,
 
 Format FormatOfFile(std::string_view path) {
   return path.ends_with(".json") ? Format::kJson : Format::kToml;
-}
-
-std::span<const std::string_view> BuiltinProfiles() { return kBuiltinNames; }
-
-std::optional<std::string_view> BuiltinProfileText(std::string_view name) {
-  for (std::size_t i = 0; i < kBuiltinNames.size(); ++i) {
-    if (kBuiltinNames[i] == name) return kBuiltinTexts[i];
-  }
-  return std::nullopt;
 }
 
 }  // namespace soma::policy

@@ -64,6 +64,10 @@ int AttachMount(int mount, int target) noexcept {
       ::move_mount(mount, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
 }
 
+int AttachMountAt(int mount, int directory, const char* name) noexcept {
+  return OrError(::move_mount(mount, "", directory, name, MOVE_MOUNT_F_EMPTY_PATH));
+}
+
 int OpenFilesystem(const char* type) noexcept { return OrError(::fsopen(type, FSOPEN_CLOEXEC)); }
 
 int SetFilesystemString(int context, const char* key, const char* value) noexcept {

@@ -37,6 +37,9 @@ int SetMountAttributesAt(const char* path, const MountAttributes& attributes) no
 
 // Attaches the detached `mount` on top of what `target` refers to (O_PATH).
 int AttachMount(int mount, int target) noexcept;
+// … or on top of `name` in `directory`, which is not followed if it is a symlink. Only for a
+// directory in which nobody else can put one: an attached symlink hides nothing.
+int AttachMountAt(int mount, int directory, const char* name) noexcept;
 
 // A new file system in three steps: open a context, set parameters, make a detached mount.
 int OpenFilesystem(const char* type) noexcept;

@@ -83,6 +83,7 @@ StepFailure Execute(const Recipe& recipe, int terminal) noexcept {
   if (::chdir(plan.working_directory.c_str()) != 0) {
     return {.step = Step::kWorkingDirectory, .errno_value = errno};
   }
+  if (recipe.stay != nullptr) recipe.stay->Release();
   ::umask(plan.umask);
   // A launcher that ignores SIGPIPE means itself; the command gets what a shell would give it.
   (void)::signal(SIGPIPE, SIG_DFL);

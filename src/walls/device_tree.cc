@@ -35,19 +35,12 @@ constexpr Link kLinks[] = {{"/proc/self/fd", "fd"},
                            {"/proc/self/fd/2", "stderr"},
                            {"pts/ptmx", "ptmx"}};
 
-int AttachAt(int mount, int directory, const char* name) {
-  const Fd target(::openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  return target ? -sys::AttachMount(mount, target.get()) : errno;
-}
-
 int BindNode(int root, const Node& node) {
   const int tree = sys::CloneTree(AT_FDCWD, node.host, false);
   if (tree < 0) return -tree;
   const Fd owner(tree);
-  const int set = sys::SetMountAttributes(tree, {.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC});
-  if (set < 0) return -set;
-  const Fd place(::openat(root, node.name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
-  return place ? AttachAt(tree, root, node.name) : errno;
+  if (::mknodat(root, node.name, S_IFREG | 0666, 0) != 0) return errno;
+  return -sys::AttachMountAt(tree, root, node.name);
 }
 
 int MountTerminals(int root) {
@@ -62,7 +55,7 @@ int MountTerminals(int root) {
   if (mount < 0) return -mount;
   const Fd mounted(mount);
   if (::mkdirat(root, "pts", 0755) != 0) return errno;
-  return AttachAt(mount, root, "pts");
+  return -sys::AttachMountAt(mount, root, "pts");
 }
 
 int MountShared(int root, std::uint64_t bytes_max) {
@@ -81,7 +74,7 @@ int MountShared(int root, std::uint64_t bytes_max) {
   if (mount < 0) return -mount;
   const Fd mounted(mount);
   if (::mkdirat(root, "shm", 0755) != 0) return errno;
-  return AttachAt(mount, root, "shm");
+  return -sys::AttachMountAt(mount, root, "shm");
 }
 
 }  // namespace
@@ -91,6 +84,10 @@ int FillDeviceTree(int root, std::uint64_t shm_bytes_max) noexcept {
     const int bound = BindNode(root, node);
     if (bound != 0) return bound;
   }
+  // All of them at once; the tree itself has these already.
+  const int set = sys::SetMountAttributes(
+      root, {.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, .recursive = true});
+  if (set < 0) return -set;
   for (const Link& link : kLinks) {
     if (::symlinkat(link.text, root, link.name) != 0) return errno;
   }

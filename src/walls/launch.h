@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sys/cpu_affinity.h"
 #include "sys/fd.h"
 #include "walls/plan.h"
 #include "walls/step.h"
@@ -45,6 +46,9 @@ namespace soma::walls {
 struct LaunchOptions {
   // Slot i of the plan. Borrowed: they stay open in the launcher.
   std::vector<int> descriptors;
+  // When the launcher keeps itself on one CPU: released again for the command. Borrowed for the
+  // call.
+  sys::StayOnThisCpu* stay = nullptr;
 };
 
 enum class TaskEndKind : std::uint8_t {

@@ -241,29 +241,36 @@ class ViewBuilder {
     const int mount = MakeMountOf(i);
     if (mount < 0) return -mount;
     recipe_.mounts[i].mount = Fd(mount);
-    struct stat seen{};
-    if (::fstat(mount, &seen) != 0) return errno;
-    const int target = OpenTarget(i, S_ISDIR(seen.st_mode));
-    if (target < 0) return -target;
-    const Fd owner(target);
-    const int attached = sys::AttachMount(mount, target);
-    if (attached < 0) return -attached;
+    const int attached =
+        recipe_.mounts[i].covered_by_own ? AttachToOwn(i, mount) : AttachToFound(i, mount);
+    if (attached != 0) return attached;
     return item(i).kind == MountKind::kDevices ? FillDeviceTree(mount, item(i).size_bytes_max) : 0;
   }
 
-  // What the item goes on top of; made if the file system there is our own. A descriptor or -errno.
-  int OpenTarget(std::uint32_t i, bool directory) {
-    const char* const relative = item(i).target.c_str() + 1;
-    const int found = sys::OpenBeneath(root(), relative, O_PATH | O_NOFOLLOW, 0, kInside);
-    if (found != -ENOENT || !recipe_.mounts[i].covered_by_own) return found;
-    const int made = WithParent(i, [directory](int parent, const char* name, const MountItem&) {
-      if (directory) return ::mkdirat(parent, name, 0755);
-      const int file = ::openat(parent, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-      if (file >= 0) ::close(file);
-      return file;
+  int AttachToFound(std::uint32_t i, int mount) {
+    const int found =
+        sys::OpenBeneath(root(), item(i).target.c_str() + 1, O_PATH | O_NOFOLLOW, 0, kInside);
+    if (found < 0) return -found;
+    const Fd target(found);
+    return -sys::AttachMount(mount, found);
+  }
+
+  // The place is made if it is not there: the file system is our own.
+  int AttachToOwn(std::uint32_t i, int mount) {
+    bool directory = true;
+    if (item(i).kind == MountKind::kBind) {
+      struct stat seen{};
+      if (::fstat(mount, &seen) != 0) return errno;
+      directory = S_ISDIR(seen.st_mode);
+    }
+    return WithParent(i, [=](int parent, const char* name, const MountItem&) {
+      const int made =
+          directory ? ::mkdirat(parent, name, 0755) : ::mknodat(parent, name, S_IFREG | 0644, 0);
+      if (made != 0 && errno != EEXIST) return -1;
+      const int attached = sys::AttachMountAt(mount, parent, name);
+      if (attached < 0) errno = -attached;
+      return attached;
     });
-    if (made != 0) return -made;
-    return sys::OpenBeneath(root(), relative, O_PATH | O_NOFOLLOW, 0, kInside);
   }
 
   // Calls `make` with the directory of the target, made as far as needed, and the last component.
@@ -274,19 +281,34 @@ class ViewBuilder {
     char path[kPlanPathBytesMax + 1];
     const std::string& target = item(i).target;
     std::memcpy(path, target.c_str() + 1, target.size());
-    Fd parent(::fcntl(root(), F_DUPFD_CLOEXEC, 0));
-    char* part = path;
-    while (char* slash = std::strchr(part, '/')) {
-      *slash = '\0';
-      int next = sys::OpenBeneath(parent.get(), part, O_PATH | O_DIRECTORY, 0, kInside);
-      if (next == -ENOENT && ::mkdirat(parent.get(), part, 0755) == 0) {
-        next = sys::OpenBeneath(parent.get(), part, O_PATH | O_DIRECTORY, 0, kInside);
+    char* const slash = std::strrchr(path, '/');
+    if (slash == nullptr) return make(root(), path, item(i)) < 0 ? errno : 0;
+    *slash = '\0';
+    const int parent = OpenOrMake(path);
+    if (parent < 0) return -parent;
+    const Fd owner(parent);
+    return make(parent, slash + 1, item(i)) < 0 ? errno : 0;
+  }
+
+  // The directory `path` below the root, made as far as it is missing. A descriptor or -errno.
+  // `path` is cut while it works.
+  int OpenOrMake(char* path) {
+    const int whole = sys::OpenBeneath(root(), path, O_PATH | O_DIRECTORY, 0, kInside);
+    if (whole != -ENOENT) return whole;
+    Fd parent;
+    for (char* part = path; part != nullptr;) {
+      char* const slash = std::strchr(part, '/');
+      if (slash != nullptr) *slash = '\0';
+      const int above = parent ? parent.get() : root();
+      int next = sys::OpenBeneath(above, part, O_PATH | O_DIRECTORY, 0, kInside);
+      if (next == -ENOENT && ::mkdirat(above, part, 0755) == 0) {
+        next = sys::OpenBeneath(above, part, O_PATH | O_DIRECTORY, 0, kInside);
       }
-      if (next < 0) return -next;
+      if (next < 0) return next;
       parent = Fd(next);
-      part = slash + 1;
+      part = slash == nullptr ? nullptr : slash + 1;
     }
-    return make(parent.get(), part, item(i)) < 0 ? errno : 0;
+    return parent.Release();
   }
 
   static int WriteText(int directory, const char* name, const MountItem& it) {

@@ -209,6 +209,7 @@ void PrepareIdentity(Recipe& recipe) {
 Result<Recipe> MakeRecipe(const WallPlan& plan, const LaunchOptions& options) {
   Recipe recipe;
   recipe.plan = &plan;
+  recipe.stay = options.stay;
   recipe.privileged = sys::HasCapability(CAP_SYS_ADMIN);
   PrepareIdentity(recipe);
   PrepareCommand(recipe);

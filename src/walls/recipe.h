@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sys/cpu_affinity.h"
 #include "sys/fd.h"
 #include "walls/launch.h"
 #include "walls/plan.h"
@@ -59,7 +60,8 @@ struct Recipe {
   };
   std::vector<Pass> passes;
 
-  sigset_t signal_mask{};  // the launcher's own, for the command
+  sys::StayOnThisCpu* stay = nullptr;  // the launcher's; released by the command's process
+  sigset_t signal_mask{};              // the launcher's own, for the command
 };
 
 // Opens sources, checks slots. `plan` and the result outlive each other's use by the caller.

@@ -87,19 +87,36 @@ Status LimitVersion1(const std::string& directory, std::string_view controller,
   return WriteFile(directory, "cpu.cfs_quota_us", StrCat(plan.cpu_percent_max * kPeriodUs / 100));
 }
 
-// Where the hierarchy of `place` is mounted from its root; empty if it isn't.
-std::string_view MountPointOf(const CgroupPlace& place, std::string_view mountinfo) {
+// A hierarchy that is mounted from its root.
+struct CgroupMount {
+  bool unified = false;
+  std::string_view point;
+  std::vector<std::string_view> options;  // the controllers are among them
+};
+
+std::vector<CgroupMount> CgroupMounts(std::string_view mountinfo) {
+  std::vector<CgroupMount> mounts;
   for (const std::string_view mount : Split(mountinfo, '\n')) {
     // "… root mount-point options … - type source super-options" (proc_pid_mountinfo(5))
-    const auto dash = mount.find(" - ");
+    const auto dash = mount.find(" - cgroup");
+    if (dash == std::string_view::npos) continue;
     const auto fields = Split(mount.substr(0, dash), ' ');
-    if (dash == std::string_view::npos || fields.size() < 5 || fields[3] != "/") continue;
     const auto tail = Split(mount.substr(dash + 3), ' ');
-    if (tail.size() < 3) continue;
-    if (place.unified && tail[0] == "cgroup2") return fields[4];
-    if (place.unified || tail[0] != "cgroup") continue;
-    const auto options = Split(tail[2], ',');
-    if (std::ranges::find(options, place.controllers.front()) != options.end()) return fields[4];
+    if (fields.size() < 5 || fields[3] != "/" || tail.size() < 3) continue;
+    mounts.push_back(
+        {.unified = tail[0] == "cgroup2", .point = fields[4], .options = Split(tail[2], ',')});
+  }
+  return mounts;
+}
+
+// Where the hierarchy of `place` is mounted from its root; empty if it isn't.
+std::string_view MountPointOf(const CgroupPlace& place, const std::vector<CgroupMount>& mounts) {
+  for (const CgroupMount& mount : mounts) {
+    if (mount.unified != place.unified) continue;
+    if (place.unified ||
+        std::ranges::find(mount.options, place.controllers.front()) != mount.options.end()) {
+      return mount.point;
+    }
   }
   return {};
 }
@@ -143,6 +160,7 @@ std::vector<std::string> UnifiedBases(const CgroupPlace& place) {
 
 std::vector<CgroupPlace> ParseCgroupPlaces(std::string_view cgroup, std::string_view mountinfo) {
   std::vector<CgroupPlace> places;
+  const std::vector<CgroupMount> mounts = CgroupMounts(mountinfo);
   for (const std::string_view line : Split(cgroup, '\n')) {
     const auto parts = Split(line, ':');  // hierarchy, controllers, path (cgroups(7))
     if (parts.size() < 3) continue;
@@ -152,7 +170,7 @@ std::vector<CgroupPlace> ParseCgroupPlaces(std::string_view cgroup, std::string_
     }
     const std::string_view path = line.substr(parts[0].size() + parts[1].size() + 2);
     place.at_root = path == "/";
-    const std::string_view mount = MountPointOf(place, mountinfo);
+    const std::string_view mount = MountPointOf(place, mounts);
     if (mount.empty()) continue;
     place.directory = place.at_root ? std::string(mount) : StrCat(mount, path);
     places.push_back(std::move(place));

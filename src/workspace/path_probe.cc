@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include <cstddef>
 #include <cstdio>
 #include <expected>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +28,7 @@
 #include "policy/model.h"
 #include "policy/path_facts.h"
 #include "policy/path_pattern.h"
+#include "sys/directory.h"
 #include "sys/fd.h"
 
 namespace soma::workspace {
@@ -36,6 +40,9 @@ using policy::PathKind;
 
 constexpr std::size_t kPathMax = 4096;  // PATH_MAX, linux/limits.h
 constexpr std::size_t kGlobDepthMax = 64;
+constexpr std::size_t kListFrom = 8;  // paths below a directory that make it worth listing
+constexpr std::size_t kListBytesMax = std::size_t{16} << 10;  // some 500 names
+constexpr std::size_t kListEntryBytesMax = 512;  // more than one dirent64 can take (getdents64(2))
 
 PathKind KindOf(mode_t mode) {
   if (S_ISDIR(mode)) return PathKind::kDirectory;
@@ -55,6 +62,14 @@ std::optional<std::string> NameOf(const Fd& fd) {
   auto name = ReadLink(StrCat("/proc/self/fd/", fd.get()));
   if (!name || !name->starts_with('/') || name->ends_with(" (deleted)")) return std::nullopt;
   return name;
+}
+
+// Absolute, and no component that stands for another place.
+bool IsNormal(std::string_view path) {
+  if (!path.starts_with('/')) return false;
+  return path == "/" || std::ranges::none_of(Split(path.substr(1), '/'), [](std::string_view part) {
+           return part.empty() || part == "." || part == "..";
+         });
 }
 
 std::unexpected<Error> BadWorkspace(std::string_view path, std::string_view why) {
@@ -146,15 +161,72 @@ class GlobWalk {
   std::size_t seen_ = 0;
 };
 
+// What certainly isn't there, without looking each path up. Profiles name dozens of places below
+// the home directory that most homes don't have; listing that directory once is cheaper.
+class MissingPaths {
+ public:
+  explicit MissingPaths(const std::vector<std::string>& paths) {
+    std::map<std::string, std::size_t, std::less<>> below;
+    for (const std::string& path : paths) {
+      for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
+        ++below[path.substr(0, at)];
+    }
+    for (const auto& [directory, count] : below) {
+      if (count >= kListFrom) Read(directory);
+    }
+  }
+
+  // False also means "not known".
+  bool Contains(std::string_view path) const {
+    return std::ranges::any_of(lists_, [path](const List& list) {
+      if (path.size() <= list.directory.size() || !path.starts_with(list.directory) ||
+          path[list.directory.size()] != '/') {
+        return false;
+      }
+      const std::string_view rest = path.substr(list.directory.size() + 1);
+      return std::ranges::find(list.names, rest.substr(0, rest.find('/'))) == list.names.end();
+    });
+  }
+
+ private:
+  struct List {
+    std::string directory;
+    std::vector<std::string> names;
+  };
+
+  void Read(const std::string& directory) {
+    const Fd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd) return;
+    std::array<char, kListBytesMax> entries;
+    const auto size = getdents64(fd.get(), entries.data(), entries.size());
+    char more[kListEntryBytesMax];
+    // A directory that doesn't fit in one read is too long for this.
+    if (size < 0 || getdents64(fd.get(), more, sizeof more) != 0) return;
+    List list{.directory = directory, .names = {}};
+    for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      list.names.emplace_back(entry->d_name);
+      at += entry->d_reclen;
+    }
+    lists_.push_back(std::move(list));
+  }
+
+  std::vector<List> lists_;
+};
+
 }  // namespace
 
 PathFact LookAt(const std::string& path) {
   PathFact fact;
   fact.path = path;
-  const Fd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
+  // Most paths hold no symbolic link; then nothing has to be asked a second time.
+  Fd fd(IsNormal(path) ? sys::OpenBeneath(AT_FDCWD, path.c_str(), O_PATH, 0, RESOLVE_NO_SYMLINKS)
+                       : -ELOOP);
+  const bool is_real = static_cast<bool>(fd);
+  if (fd.get() == -ELOOP) fd = Fd(open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status{};
   if (!fd || fstat(fd.get(), &status) != 0) return fact;
-  const auto real = NameOf(fd);
+  const auto real = is_real ? std::optional(path) : NameOf(fd);
   if (!real) return fact;
   fact.real = *real;
   fact.kind = KindOf(status.st_mode);
@@ -219,7 +291,9 @@ Result<policy::PathFacts> GatherPathFacts(const policy::Policy& policy) {
   std::ranges::sort(paths);
   const auto repeated = std::ranges::unique(paths);
   paths.erase(repeated.begin(), repeated.end());
+  const MissingPaths missing(paths);
   for (const std::string& path : paths) {
+    if (missing.Contains(path)) continue;
     PathFact fact = LookAt(path);
     if (fact.kind != PathKind::kMissing) facts.rules.push_back(std::move(fact));
   }

@@ -59,3 +59,11 @@ def test_tmp_is_bounded(caller):
     caller.own(policy.parent)
     done = run(caller, "--policy", policy, "--", "dd", "if=/dev/zero", "of=/tmp/x", "bs=1M", "count=20")
     assert done.returncode == 1 and "No space left" in done.stderr
+
+
+def test_the_command_may_use_every_cpu_of_its_caller(caller):
+    """The launch keeps itself on one CPU; the command, and what it starts at once, must not inherit that."""
+    cpus = "import os; print(sorted(os.sched_getaffinity(0)))"
+    outside = caller.run(["python3", "-c", cpus]).stdout
+    inside = run(caller, "--", "sh", "-c", f'python3 -c "{cpus}" & python3 -c "{cpus}"; wait')
+    assert inside.stdout == outside * 2, inside.stderr
