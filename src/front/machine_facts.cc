@@ -11,12 +11,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text.h"
 #include "plan/level_choice.h"
 #include "plan/task_plan.h"
 #include "probe/report.h"
 #include "sys/fd.h"
 #include "sys/landlock.h"
+#include "walls/launch.h"
+#include "walls/plan.h"
+#include "walls/process_walls.h"
 #include "walls/task_cgroups.h"
 
 namespace soma::front {
@@ -81,6 +85,43 @@ bool MayLimitByCgroup() {
   return beside || (memory && pids);
 }
 
+// Whether walls like these can be built here: they are, around a command that isn't started.
+Status Try(const walls::WallPlan& plan) {
+  SOMA_ASSIGN(const walls::RunningTask task, walls::Launch(plan, {}));
+  return {};
+}
+
+walls::WallPlan SmallTask(const walls::RunIdentity& identity) {
+  walls::WallPlan plan;
+  plan.init = false;
+  plan.uid = identity.outside_uid;
+  plan.gid = identity.outside_gid;
+  plan.arguments = {"/nonexistent"};
+  return plan;
+}
+
+// Every namespace, and the mounts that containers around us most often refuse.
+walls::WallPlan NamespacesOnly(const walls::RunIdentity& identity) {
+  walls::WallPlan plan = SmallTask(identity);
+  plan.uid = identity.uid;
+  plan.gid = identity.gid;
+  plan.user_namespaces = {{.uids = {{identity.uid, identity.outside_uid, 1}},
+                           .gids = {{identity.gid, identity.outside_gid, 1}}}};
+  plan.namespaces = walls::Namespaces::kAll;
+  plan.network = walls::NetworkKind::kLoopback;
+  plan.mounts = {{.kind = walls::MountKind::kTmpfs, .target = "/"},
+                 {.kind = walls::MountKind::kProc, .target = "/proc"},
+                 {.kind = walls::MountKind::kDevices, .target = "/dev"}};
+  return plan;
+}
+
+walls::WallPlan ListenerOnly(const walls::RunIdentity& identity) {
+  walls::WallPlan plan = SmallTask(identity);
+  plan.init = true;  // whoever hands out a listener can't wait for it
+  plan.seccomp = {.enabled = true, .notify = walls::SeccompNotify::kMutating};
+  return plan;
+}
+
 plan::LevelProof ProofOf(const probe::Row& row) {
   return {.proven = row.finding == probe::Finding::kProven, .figure = row.evidence};
 }
@@ -88,9 +129,17 @@ plan::LevelProof ProofOf(const probe::Row& row) {
 }  // namespace
 
 plan::Machine LookAtMachine() {
-  return {.cgroup_writable = MayLimitByCgroup(),
-          .landlock_abi = sys::LandlockAbi(),
-          .may_notify = true};
+  plan::Machine machine;
+  machine.cgroup_writable = MayLimitByCgroup();
+  machine.landlock_abi = sys::LandlockAbi();
+  return machine;
+}
+
+void LookClosely(plan::Machine& machine, const walls::RunIdentity& identity) {
+  const Status namespaces = Try(NamespacesOnly(identity));
+  machine.namespaces = namespaces.has_value();
+  machine.namespaces_lack = namespaces ? std::string() : namespaces.error().message();
+  machine.may_notify = Try(ListenerOnly(identity)).has_value();
 }
 
 plan::MachineLevels ProveLevels() {

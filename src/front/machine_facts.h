@@ -6,10 +6,18 @@
 
 #include "plan/level_choice.h"
 #include "plan/task_plan.h"
+#include "walls/process_walls.h"
 
 namespace soma::front {
 
+// Supposes that namespaces and a supervisor of our own can be had, as nearly everywhere: to find
+// out costs as much as a start.
 plan::Machine LookAtMachine();
+
+// After a launch has failed, or where the time doesn't matter: tries both live, each by a task of
+// its own that has nothing to do with the workspace, so that nobody inside can bring it about that
+// the weaker walls are taken. A few milliseconds.
+void LookClosely(plan::Machine& machine, const walls::RunIdentity& identity);
 
 // For the choice of a level above `process`.
 plan::MachineLevels ProveLevels();

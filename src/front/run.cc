@@ -28,6 +28,7 @@
 #include "front/machine_facts.h"
 #include "front/output.h"
 #include "front/policy_judge.h"
+#include "front/private_place.h"
 #include "front/run_record.h"
 #include "front/run_report.h"
 #include "front/session.h"
@@ -77,6 +78,7 @@ class Run {
       : options_(std::move(options)), clock_(clock), random_(random) {}
 
   Result<int> Execute() {
+    NameRun();
     SOMA_TRY(LoadPolicy());
     SOMA_ASSIGN(const plan::LevelChoice choice, ChooseLevel());
     report_.level = LevelName(choice.level);
@@ -134,6 +136,7 @@ class Run {
     walls.environment = WholeEnvironment();
     walls.umask = ReadUmask();
     walls.notes.emplace_back("isolation: none, by " + report_.level_reason);
+    DescribePlan();
     return {};
   }
 
@@ -143,19 +146,53 @@ class Run {
   }
 
   Status PlanWalls() {
+    machine_ = LookAtMachine();
+    SOMA_ASSIGN(identity_, walls::ChooseIdentity(policy_.workspace));
+    if (options_.explain) LookClosely(machine_, identity_);
+    return BuildPlan();
+  }
+
+  Status BuildPlan() {
     SOMA_ASSIGN(const policy::PathFacts facts, workspace::GatherPathFacts(policy_));
-    SOMA_ASSIGN(walls::RunIdentity identity, walls::ChooseIdentity(policy_.workspace));
-    const plan::Caller caller{std::move(identity), ReadUmask(), handover_.context.home};
+    const plan::Caller caller{identity_, ReadUmask(), handover_.context.home};
     const plan::Command command{options_.command, WholeEnvironment(), CurrentDirectory(),
                                 WantsTerminal()};
-    const plan::Machine machine = LookAtMachine();
-    SOMA_ASSIGN(plan_, plan::BuildTaskPlan({.policy = policy_,
-                                            .facts = facts,
-                                            .caller = caller,
-                                            .machine = machine,
-                                            .command = command,
-                                            .cgroup_name = StrCat("soma-run-", getpid())}));
+    plan::TaskPlanInputs inputs{.policy = policy_,
+                                .facts = facts,
+                                .caller = caller,
+                                .machine = machine_,
+                                .command = command,
+                                .cgroup_name = StrCat("soma-run-", getpid()),
+                                .private_place = {}};
+    if (!machine_.namespaces) {
+      SOMA_ASSIGN(const std::string state, sys::StateDirectory());
+      inputs.private_place = PrivatePlacePath(state, report_.run_id);
+    }
+    SOMA_ASSIGN(plan_, plan::BuildTaskPlan(inputs));
+    DescribePlan();
     return {};
+  }
+
+  // After a launch that failed. True when this machine lacks what nearly every one has and the
+  // policy lets the command run with less: then the plan is another one.
+  Result<bool> PlanWithLess() {
+    if (report_.level != LevelName(policy::Level::kProcess)) return false;
+    LookClosely(machine_, identity_);
+    if (machine_.namespaces && machine_.may_notify) return false;
+    SOMA_TRY(BuildPlan());
+    if (!machine_.namespaces) {
+      SOMA_ASSIGN(const std::string state, sys::StateDirectory());
+      SOMA_ASSIGN(PrivatePlace place,
+                  PrivatePlace::Create(state, report_.run_id,
+                                       {.uid = plan_.walls.uid, .gid = plan_.walls.gid}));
+      place_.emplace(std::move(place));
+    }
+    // --json says it in its one line, at the end.
+    if (!options_.json) {
+      for (const std::string& line : plan_.missing)
+        WriteLine(STDERR_FILENO, StrCat("soma: ", line));
+    }
+    return true;
   }
 
   bool WantsTerminal() const {
@@ -175,7 +212,6 @@ class Run {
   }
 
   Result<int> Launch() {
-    FillReport();
     SOMA_ASSIGN(const std::string state, sys::StateDirectory());
     SOMA_ASSIGN(const std::unique_ptr<audit::Journal> journal,
                 audit::Journal::Open(
@@ -207,11 +243,16 @@ class Run {
                                   if (broker) SOMA_TRY(broker->Serve(std::move(sockets)));
                                   return record.Start(report_, policy_);
                                 }};
-    SOMA_ASSIGN(const SessionEnd end, RunSession(session));
-    report_.end = end.end;
-    report_.hits = end.hits;
-    report_.refusals_beyond += end.refusals_dropped;
-    report_.exit_code = end.end.ExitCode();
+    auto end = RunSession(session);
+    if (!end) {
+      SOMA_ASSIGN(const bool with_less, PlanWithLess());
+      if (with_less) end = RunSession(session);
+    }
+    if (!end) return std::unexpected(std::move(end).error());
+    report_.end = end->end;
+    report_.hits = end->hits;
+    report_.refusals_beyond += end->refusals_dropped;
+    report_.exit_code = end->end.ExitCode();
     if (const Status status = record.End(report_); !status) record_failure = status.error();
     if (const Status status = journal->Close(); !status) record_failure = status.error();
     if (record_failure)
@@ -219,11 +260,15 @@ class Run {
     return Finish();
   }
 
-  void FillReport() {
+  void NameRun() {
     std::array<std::uint8_t, 8> id{};
     random_.Fill(id);
     report_.run_id = Hex(id);
+  }
+
+  void DescribePlan() {
     report_.notes = plan_.walls.notes;
+    report_.missing = plan_.missing;
     report_.hidden = plan_.view.hidden;
     report_.limits_by_cgroup = plan_.limits_by_cgroup;
   }
@@ -250,7 +295,10 @@ class Run {
   Random& random_;
   policy::Handover handover_;
   policy::Policy policy_;
+  plan::Machine machine_;
+  walls::RunIdentity identity_;
   plan::TaskPlan plan_;
+  std::optional<PrivatePlace> place_;
   RunReport report_;
 };
 

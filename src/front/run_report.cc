@@ -156,6 +156,7 @@ std::string ReportJson(const RunReport& report) {
     hidden.Append(std::move(one));
   }
   out.Set("hidden", std::move(hidden));
+  out.Set("missing", Strings(report.missing));
   out.Set("notes", Strings(report.notes));
   out.Set("notices", Strings(report.notices));
   out.Set("user_time_us", Json(report.end.user_time_us));

@@ -25,6 +25,7 @@ struct RunReport {
   std::vector<std::string> command;
   std::vector<std::string> notices;  // of the policy: rules without effect
   std::vector<std::string> notes;    // of the walls: regimes
+  std::vector<std::string> missing;  // what stands less than the level promises
   std::vector<plan::HiddenPath> hidden;
   std::vector<walls::Denied> refusals;  // equal ones once, with their number
   std::uint64_t refusals_beyond = 0;    // that were too many to keep

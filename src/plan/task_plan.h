@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -28,6 +29,8 @@ struct Machine {
   bool cgroup_writable = false;  // a child of our own cgroup can be made and limited
   int landlock_abi = 0;
   bool may_notify = true;  // no other supervisor above us (EBUSY)
+  bool namespaces = true;
+  std::string namespaces_lack;  // without them: which step was refused, and how
 };
 
 struct Command {
@@ -43,18 +46,26 @@ struct TaskPlanInputs {
   const Caller& caller;
   const Machine& machine;
   const Command& command;
-  std::string cgroup_name;  // one component, unique to this run
+  std::string cgroup_name;    // one component, unique to this run
+  std::string private_place;  // a directory of this run, used where no namespaces can be had
 };
+
+// In TaskPlan::missing when `Machine::may_notify` is false.
+inline constexpr std::string_view kNoReports =
+    "missing: reports: another supervisor is above this one, so refusals are not listed";
 
 struct TaskPlan {
   walls::WallPlan walls;
   View view;
+  // Said before the command starts, one line each: what stands less than the level promises.
+  std::vector<std::string> missing;
   bool limits_by_cgroup = false;
 };
 
 // kUnimplemented for what the level can't keep (profile `rooted`, ephemeral with a live workspace),
 // kFailedPrecondition when a root caller's sandbox would have to be root. A rule that can't be kept
 // is an error, never a note; notes are about walls that are weaker than on another machine.
+// Without namespaces: second_path.h, with its further errors.
 Result<TaskPlan> BuildTaskPlan(const TaskPlanInputs& inputs);
 
 }  // namespace soma::plan

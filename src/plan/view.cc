@@ -149,10 +149,8 @@ class ViewBuilder {
                .hidden_by = decision.origin});
       return {};
     }
-    if (fact.real != fact.path && IsPlanted(fact)) {
-      view_.notices.push_back(StrCat(EscapeForTerminal(fact.path),
-                                     " leads through a symbolic link in a place that "
-                                     "the sandbox can write to: the rule is not followed"));
+    if (LeadsThroughWritable(view_.effective, fact)) {
+      view_.notices.push_back(PlantedNotice(fact));
       return {};
     }
     // A link in "/" itself stays one: /bin is usr/bin, not a second tree.
@@ -162,14 +160,6 @@ class ViewBuilder {
              .writable = verdict == PathVerdict::kWrite,
              .fact = &fact});
     return {};
-  }
-
-  // A link that an earlier run could have made would show what it pleases.
-  bool IsPlanted(const PathFact& fact) const {
-    for (std::string at = ParentOf(fact.path); at != "/"; at = ParentOf(at)) {
-      if (VerdictOn(view_.effective, at) == PathVerdict::kWrite) return true;
-    }
-    return false;
   }
 
   void SortNodes() {
@@ -293,6 +283,20 @@ class ViewBuilder {
 };
 
 }  // namespace
+
+bool LeadsThroughWritable(const policy::Policy& policy, const PathFact& fact) {
+  if (fact.real == fact.path) return false;
+  for (std::string at = ParentOf(fact.path); at != "/"; at = ParentOf(at)) {
+    if (VerdictOn(policy, at) == PathVerdict::kWrite) return true;
+  }
+  return false;
+}
+
+std::string PlantedNotice(const PathFact& fact) {
+  return StrCat(EscapeForTerminal(fact.path),
+                " leads through a symbolic link in a place that the sandbox can write to: the rule "
+                "is not followed");
+}
 
 Result<View> BuildView(const ViewInputs& inputs) { return ViewBuilder(inputs).Build(); }
 

@@ -51,6 +51,11 @@ struct ViewInputs {
   std::optional<IdShift> ids;
 };
 
+// Whether the rule's path leads through a symbolic link in a place that the sandbox can write to: a
+// link that an earlier run could have made would show what it pleases. Such a rule isn't followed.
+bool LeadsThroughWritable(const policy::Policy& policy, const policy::PathFact& fact);
+std::string PlantedNotice(const policy::PathFact& fact);
+
 // kInvalidArgument for rules that this level can't keep: paths in /dev or /proc.
 Result<View> BuildView(const ViewInputs& inputs);
 

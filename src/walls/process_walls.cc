@@ -48,10 +48,9 @@ class ProcessPlan {
   WallPlan Unnamespaced() {
     plan_.notes.emplace_back(
         "second path: no namespaces; Landlock, seccomp and rlimits over the host's own view");
-    plan_.notes.emplace_back(
-        "second path: names outside can be seen, /tmp and the network are the host's");
     AddHostRules();
     AddCommon();
+    plan_.seccomp.profile = SeccompProfile::kAlone;
     return std::move(plan_);
   }
 
@@ -179,12 +178,11 @@ class ProcessPlan {
       if (entry.link.empty()) Allow(entry.path, kReadExecute, true);
     }
     Allow("/proc", sys::kLandlockRead, true);
-    for (const std::string_view device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-                                          "/dev/urandom", "/dev/tty", "/dev/pts"}) {
+    // Not /dev/pts: the user's other terminals are there.
+    for (const std::string_view device :
+         {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}) {
       Allow(std::string(device), kDeviceUse, true);
     }
-    Allow("/dev/shm", kEverything, true);
-    Allow("/tmp", kEverything, true);
     if (input_.workspace_read_only) Allow(input_.workspace, kReadExecute, false);
     AddWritableRules();
     for (const std::string& path : input_.readable) Allow(path, kReadExecute, true);

@@ -3,8 +3,9 @@
 //
 // Two regimes. With namespaces: the system's directories read-only, the workspace, and own /tmp
 // /var/tmp /dev /proc /run and home; nothing else of the host exists. Without (user namespaces
-// forbidden): Landlock, seccomp and rlimits over the host's view, which hides nothing from stat(2)
-// and shares the host's /tmp, processes and network; the plan's notes say so.
+// forbidden): Landlock, a stricter seccomp profile and rlimits over the host's view. What Landlock
+// doesn't know stays as it is: names, sizes and times can be seen everywhere, modes and owners of
+// the user's files can be changed, processes can be seen and (below Landlock's ABI 6) signalled.
 #ifndef SOMA_WALLS_PROCESS_WALLS_H_
 #define SOMA_WALLS_PROCESS_WALLS_H_
 
@@ -63,7 +64,9 @@ struct ProcessWallsInput {
 };
 
 WallPlan ProcessWalls(const ProcessWallsInput& input);
-// The second path. `network` kHost only: there is nothing that could keep another promise.
+// The second path. `network` is kHost, of which the profile `alone` leaves nothing: no socket can
+// be made. Of the host's files only `system`, `readable`, the workspace and `writable` can be
+// opened; there is no /tmp, /dev/shm or home unless one of these names it.
 WallPlan ProcessWallsWithoutNamespaces(const ProcessWallsInput& input);
 
 }  // namespace soma::walls

@@ -12,6 +12,8 @@
 namespace soma::walls {
 namespace {
 
+#include "seccomp/alone.inc"
+#include "seccomp/alone_notify.inc"
 #include "seccomp/rooted.inc"
 #include "seccomp/rooted_notify.inc"
 #include "seccomp/server.inc"
@@ -23,10 +25,9 @@ constexpr struct {
   SeccompProfile profile;
   std::string_view name;
 } kNames[] = {
-    {SeccompProfile::kStrict, "strict"},
-    {SeccompProfile::kRooted, "rooted"},
-    {SeccompProfile::kVmm, "vmm"},
-    {SeccompProfile::kServer, "server"},
+    {SeccompProfile::kStrict, "strict"}, {SeccompProfile::kRooted, "rooted"},
+    {SeccompProfile::kVmm, "vmm"},       {SeccompProfile::kServer, "server"},
+    {SeccompProfile::kAlone, "alone"},
 };
 
 }  // namespace
@@ -46,6 +47,9 @@ sys::SeccompProgram ProgramFor(SeccompProfile profile, SeccompNotify notify) {
     case SeccompProfile::kServer:
       SOMA_CHECK(!notifies);
       return {kServerInstructions};
+    case SeccompProfile::kAlone:
+      if (notifies) return {kAloneNotifyInstructions};
+      return {kAloneInstructions};
   }
   SOMA_CHECK(false && "no such profile");
 }

@@ -25,13 +25,14 @@ enum class SeccompProfile : std::uint8_t {
   kVmm = 3,  // the jail of QEMU
   kServer =
       4,  // soma-server once it listens: files, sockets, threads; no execve, no fork, no ptrace
+  kAlone = 5,  // kStrict without namespaces: no sockets but stream pairs, no System V IPC
 };
 
 enum class SeccompNotify : std::uint8_t {
   kNone,
   // Write-intent file calls, execve, connect and bind wait for the supervisor (walls/supervisor.h).
   // Needs LoadSeccompWithListener, and somebody who serves the listener before the first such call:
-  // the execve of the task is one. Only for kStrict and kRooted.
+  // the execve of the task is one. Only for kStrict, kRooted and kAlone.
   kMutating,
 };
 

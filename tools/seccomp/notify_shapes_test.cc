@@ -36,8 +36,9 @@ TEST(NotifyShapes, EveryWaitingCallIsUnderstoodAndTheOtherWayRound) {
 }
 
 TEST(NotifyShapes, EveryProfileHasANameAndAProgram) {
-  for (const auto profile : {walls::SeccompProfile::kStrict, walls::SeccompProfile::kRooted,
-                             walls::SeccompProfile::kVmm, walls::SeccompProfile::kServer}) {
+  for (const auto profile :
+       {walls::SeccompProfile::kStrict, walls::SeccompProfile::kRooted, walls::SeccompProfile::kVmm,
+        walls::SeccompProfile::kServer, walls::SeccompProfile::kAlone}) {
     EXPECT_EQ(walls::ParseSeccompProfile(walls::SeccompProfileName(profile)), profile);
     EXPECT_GT(walls::ProgramFor(profile, walls::SeccompNotify::kNone).instructions.size(), 50U);
   }
