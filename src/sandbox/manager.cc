@@ -300,11 +300,17 @@ aio::Task<void> SandboxManager::SetTimeout(std::shared_ptr<Sandbox> sandbox, sec
 aio::Task<void> SandboxManager::Kill(std::shared_ptr<Sandbox> sandbox, std::string why) {
   if (!sandbox->alive_) co_return Status();
   Detach(*sandbox);
-  if (sandbox->gate_) co_await sandbox->gate_->Stop();
+  // Not waited for: dials under way may take their whole time, and with the sandbox dead they lead
+  // nowhere.
+  if (sandbox->gate_) watchers_.Spawn(StopGate(sandbox));
   const Status stopped = co_await sandbox->handle().Stop();
   Record(sandbox->record(), false, stopped ? why : stopped.error().message());
   SOMA_CO_TRY(parts_.store.Remove(sandbox->record().id));
   co_return stopped;
+}
+
+aio::Job SandboxManager::StopGate(std::shared_ptr<Sandbox> sandbox) {
+  co_await sandbox->gate_->Stop();
 }
 
 aio::Job SandboxManager::WatchDeath(std::shared_ptr<Sandbox> sandbox) {

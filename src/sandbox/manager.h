@@ -113,6 +113,7 @@ class SandboxManager {
   void Record(const SandboxRecord& record, bool start, std::string_view detail);
   std::chrono::seconds LeaseFor(const SandboxRecord& record);
 
+  aio::Job StopGate(std::shared_ptr<Sandbox> sandbox);
   aio::Job WatchDeath(std::shared_ptr<Sandbox> sandbox);
   aio::Job WatchTimeout(std::shared_ptr<Sandbox> sandbox);
   aio::Task<void> RecoverOne(SandboxRecord record);
