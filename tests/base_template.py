@@ -5,6 +5,7 @@ They lie in <build>/test-state/launcher/{templates,kernel}. The first use takes 
 nothing has changed.
 """
 import fcntl
+import functools
 import os
 import pathlib
 import shutil
@@ -23,6 +24,7 @@ def _needs():
     return f"not installed: {', '.join(missing)}" if missing else None
 
 
+@functools.cache
 def launcher_state():
     """The directory with `templates/base` and `kernel/`; skips with its reason where they can't be made."""
     reason = _needs()

@@ -127,18 +127,6 @@ Result<control::Level> ChooseLevel(const std::string& name, std::uint8_t levels)
               StrCat("no level for \"", EscapeForTerminal(name), "\" on this machine"));
 }
 
-// The test build can name a hosts file, so that tests need no name server.
-Result<std::unique_ptr<egress::Resolver>> MakeResolver(aio::WorkerPool& workers) {
-#if SOMA_TEST_SWITCHES
-  if (const char* path = std::getenv("SOMA_TEST_HOSTS"); path != nullptr) {
-    SOMA_ASSIGN(const std::string text, sys::ReadWholeFile(path, 1 << 20));
-    SOMA_ASSIGN(egress::HostsTable table, egress::ParseHosts(text));
-    return std::make_unique<egress::HostsResolver>(std::move(table));
-  }
-#endif
-  return std::make_unique<egress::SystemResolver>(workers);
-}
-
 Result<Fd> ListenAt(const std::string& where) {
   const std::size_t colon = where.rfind(':');
   const auto port = colon == std::string::npos
@@ -246,7 +234,7 @@ class Server {
 
   aio::Task<void> TryStart() {
     SOMA_CO_TRY(co_await MakeRuntime());
-    SOMA_CO_ASSIGN(resolver_, MakeResolver(workers_));
+    SOMA_CO_ASSIGN(resolver_, egress::MakeResolver(workers_));
     egress_.emplace(egress::Services{
         .loop = loop_, .workers = workers_, .recorder = *recorder_, .resolver = *resolver_});
     sandbox::ManagerOptions manager_options;
@@ -320,6 +308,8 @@ class Server {
 }  // namespace
 
 int RunServer(const ServerOptions& options) {
+  // A resolver's search domains would turn an allowed name into another one.
+  (void)::setenv("LOCALDOMAIN", "", 1);
   ServerLog log;
   // Not destroyed: the coroutines that still run, and what they run on, know each other in both
   // directions, and the end of the process frees them all. Sandboxes go on without us.

@@ -84,18 +84,6 @@ Status LockDown() {
   return {};
 }
 
-// The test build can name a hosts file, so that tests need no name server.
-Result<std::unique_ptr<egress::Resolver>> MakeResolver(aio::WorkerPool& workers) {
-#if SOMA_TEST_SWITCHES
-  if (const char* path = std::getenv("SOMA_TEST_HOSTS"); path != nullptr) {
-    SOMA_ASSIGN(const std::string text, sys::ReadWholeFile(path, 1 << 20));
-    SOMA_ASSIGN(egress::HostsTable table, egress::ParseHosts(text));
-    return std::make_unique<egress::HostsResolver>(std::move(table));
-  }
-#endif
-  return std::make_unique<egress::SystemResolver>(workers);
-}
-
 // Serves until the control socket's other end is closed.
 aio::Job ServeUntilClosed(aio::Loop& loop, const Fd& control, egress::CaptureService& service) {
   while (true) {
@@ -125,7 +113,7 @@ Status Serve(Context& context, const BrokerOptions& options) {
   std::optional<egress::FlushingRecorder> recorder;
   aio::WorkerPool workers(kWorkers);
   recorder.emplace(*journal, workers);
-  SOMA_ASSIGN(const auto resolver, MakeResolver(workers));
+  SOMA_ASSIGN(const auto resolver, egress::MakeResolver(workers));
   egress::Broker broker(
       {.loop = loop, .workers = workers, .recorder = *recorder, .resolver = *resolver},
       std::move(policy), options.identity);

@@ -66,10 +66,12 @@ class LevelRun {
     SOMA_ASSIGN(sandbox::HostSignals signals, sandbox::HostSignals::Catch());
     SOMA_TRY(LoadPolicy());
     SOMA_TRY(CheckMachine());
-    SOMA_ASSIGN(const auto journal,
+    SOMA_ASSIGN(auto opened,
                 audit::Journal::Open(
                     {.directory = state_ + "/journal", .run = run_id_, .clock = &context_.clock}));
-    Tell(RunNotes(policy_, setting_));
+    const std::shared_ptr<audit::Journal> journal = std::move(opened);
+    SOMA_TRY(PrepareEgress(journal));
+    Tell(RunNotes(setting_));
     SOMA_ASSIGN(LauncherUse launcher, LauncherUse::Begin());
     setting_.launcher_socket = launcher.socket();
     Status recorded = RecordStart(*journal);
@@ -94,6 +96,7 @@ class LevelRun {
     SOMA_ASSIGN(policy_, policy::Load(handover.context, handover.sources, handover.command_line));
     SOMA_ASSIGN(choice_, plan::ChooseRunLevel(policy_, plan::MachineLevels{}));
     RunCaller caller;
+    caller.is_root = ::geteuid() == 0;
     std::error_code ignored;
     caller.current_directory = std::filesystem::current_path(ignored).string();
     for (char** entry = environ; *entry != nullptr; ++entry)
@@ -112,21 +115,39 @@ class LevelRun {
   // What would otherwise fail late and in the launcher's words.
   Status CheckMachine() {
     SOMA_ASSIGN(state_, sys::StateDirectory());
-    if (::geteuid() != 0) {
-      return Fail(
-          Errc::kPermissionDenied,
-          StrCat("level ", setting_.level, " needs root in this version; level process does not"));
+    const bool is_root = ::geteuid() == 0;
+    const bool needs_kernel = choice_.level == policy::Level::kEmulated;
+    if (!is_root && needs_kernel) {
+      return Fail(Errc::kPermissionDenied,
+                  StrCat("level ", setting_.level, " needs root; container and process do not"));
     }
     const std::string launcher = state_ + "/launcher";
-    const std::string image = StrCat(launcher, "/templates/", kRunTemplate);
+    const std::string image =
+        StrCat(launcher, "/templates/", kRunTemplate, is_root ? "/root.erofs" : "/tree");
     const std::string kernel = launcher + "/kernel/vmlinux";
-    const bool needs_kernel = choice_.level == policy::Level::kEmulated;
+    if (!is_root && ::access(image.c_str(), F_OK) != 0) {
+      return Fail(Errc::kFailedPrecondition,
+                  StrCat("level ", setting_.level, " starts from the template '", kRunTemplate,
+                         "', which you don't have: soma template import DIRECTORY (one that root"
+                         " has built and published)"));
+    }
     if (::access(image.c_str(), F_OK) != 0 ||
         (needs_kernel && ::access(kernel.c_str(), F_OK) != 0)) {
       return Fail(Errc::kFailedPrecondition,
                   StrCat("level ", setting_.level, " starts from the template '", kRunTemplate,
                          "', which is not built yet: soma template build ", kRunTemplate));
     }
+    return {};
+  }
+
+  // Also where the policy allows nothing: then every attempt is refused at once, with its reason.
+  Status PrepareEgress(const std::shared_ptr<audit::Journal>& journal) {
+    // A resolver's search domains would turn an allowed name into another one.
+    (void)::setenv("LOCALDOMAIN", "", 1);
+    SOMA_ASSIGN(
+        setting_.egress,
+        sandbox::ForegroundEgress::Create(
+            journal, policy_, {.run = run_id_, .sandbox = setting_.sandbox_id, .tenant = {}}));
     return {};
   }
 
@@ -192,7 +213,7 @@ class LevelRun {
     Json command = Json::MakeArray();
     for (const std::string& word : options_.command) command.Append(Json(word));
     Json notes = Json::MakeArray();
-    for (const std::string& note : RunNotes(policy_, setting_)) notes.Append(Json(note));
+    for (const std::string& note : RunNotes(setting_)) notes.Append(Json(note));
     Json said = Json::MakeArray();
     for (const std::string& notice : notices) said.Append(Json(notice));
     Json out = Json::MakeObject();

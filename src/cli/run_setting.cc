@@ -70,7 +70,11 @@ Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
   sandbox::ForegroundOptions setting;
   setting.level = policy::LevelName(choice.level);
   setting.template_id = kRunTemplate;
-  setting.user = kRunUser;
+  setting.user = caller.is_root ? kRunUser : kOnlyUser;
+  if (policy.task.profile.value == policy::TaskProfile::kRooted && !caller.is_root) {
+    return Fail(Errc::kFailedPrecondition,
+                "task profile rooted needs a range of ids, and an ordinary user has one");
+  }
   setting.profile = policy.task.profile.value == policy::TaskProfile::kStrict
                         ? runtime::Profile::kStrict
                         : runtime::Profile::kRooted;
@@ -80,7 +84,8 @@ Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
     return VerdictOn(policy, path) == policy::PathVerdict::kHide;
   };
   const std::size_t slash = policy.workspace.rfind('/');
-  setting.directory = StrCat("/home/", kRunUser, "/", policy.workspace.substr(slash + 1));
+  setting.directory =
+      StrCat(caller.is_root ? "/home/user/" : "/root/", policy.workspace.substr(slash + 1));
   setting.subdirectory = Below(caller.current_directory, policy.workspace);
   setting.copy_bytes_max = setting.limits.disk_bytes_max / kCopyShare;
   std::vector<std::string_view> host = caller.environment;
@@ -93,20 +98,20 @@ Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
   return setting;
 }
 
-std::vector<std::string> RunNotes(const policy::Policy& policy,
-                                  const sandbox::ForegroundOptions& setting) {
+std::vector<std::string> RunNotes(const sandbox::ForegroundOptions& setting) {
   std::vector<std::string> notes;
   notes.push_back(StrCat("level ", setting.level, ": the workspace is a copy at ",
                          EscapeForTerminal(setting.directory),
                          "; what changes inside stays there and is dropped at the end"));
+  if (setting.user == kOnlyUser) {
+    notes.emplace_back(
+        "an ordinary user's container: one id (root inside is you), limits for each process by"
+        " itself, no disk quota");
+  }
   if (setting.level == "emulated") {
     notes.emplace_back(
         "level emulated is a virtual machine on a software CPU: it is not a hardware"
         " boundary");
-  }
-  if (MayUseNetwork(policy)) {
-    notes.push_back(StrCat("the policy allows network, but soma run has none at level ",
-                           setting.level, " in this version"));
   }
   return notes;
 }

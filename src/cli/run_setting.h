@@ -19,22 +19,23 @@ namespace soma::cli {
 // The template that such a run starts from, and its ordinary user.
 inline constexpr std::string_view kRunTemplate = "base";
 inline constexpr std::string_view kRunUser = "user";
+// An ordinary user's container has one id only: root inside, the caller outside.
+inline constexpr std::string_view kOnlyUser = "root";
 
 struct RunCaller {
   std::string current_directory;
   std::vector<std::string_view> environment;  // NAME=value
+  bool is_root = true;  // else the container is the rootless one (launcher/container_plan.h)
 };
 
 // Pure. `policy` must outlive the result, whose is_hidden asks it. Left to fill in:
-// launcher_socket, sandbox_id, command, terminal. kUnimplemented for another level.
+// launcher_socket, sandbox_id, command, terminal, egress. kUnimplemented for another level.
 Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
                                               const plan::LevelChoice& choice,
                                               const RunCaller& caller);
 
-// What differs from `process`, one line each: where changes go, what the level is not, which rules
-// of the policy have no effect.
-std::vector<std::string> RunNotes(const policy::Policy& policy,
-                                  const sandbox::ForegroundOptions& setting);
+// What differs from `process`, one line each: where changes go, what the level is not.
+std::vector<std::string> RunNotes(const sandbox::ForegroundOptions& setting);
 
 }  // namespace soma::cli
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// soma template build | list | show
+// soma template build | import | list | show
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -29,6 +29,7 @@ namespace {
 
 struct TemplateOptions {
   std::string name = "base";
+  std::string directory;
   bool rebuild = false;
   bool unpack = false;
   bool without_kernel = false;
@@ -90,6 +91,17 @@ Status RunBuild(const Context& context, const TemplateOptions& options) {
   return {};
 }
 
+Status RunImport(const Context& context, const TemplateOptions& options) {
+  SOMA_ASSIGN(const std::string store, TemplateStore());
+  // An ordinary user's launcher may not mount an image.
+  const bool unpack = options.unpack || geteuid() != 0;
+  SOMA_ASSIGN(const image::Manifest manifest,
+              image::ImportTemplate(store, options.directory,
+                                    unpack ? image::Unpack::kYes : image::Unpack::kNo));
+  Print(context, manifest);
+  return {};
+}
+
 Status RunList(const Context& context, const TemplateOptions&) {
   SOMA_ASSIGN(const std::string store, TemplateStore());
   SOMA_ASSIGN(const std::vector<image::Manifest> all, image::ListTemplates(store));
@@ -134,6 +146,13 @@ void AddTemplate(CLI::App& tools, Context& context) {
   build->add_flag("--without-kernel", options->without_kernel,
                   "Leave the virtual machines' kernel as it is");
   Bind(*build, context, options, &RunBuild);
+
+  CLI::App* import = AddCommand(*group, "import", "Take a template that another store has built",
+                                "soma template import /srv/soma/base");
+  import->add_option("directory", options->directory, "Holds root.erofs and manifest.json")
+      ->required();
+  import->add_flag("--unpack", options->unpack, "Add an unpacked tree (always for ordinary users)");
+  Bind(*import, context, options, &RunImport);
 
   CLI::App* list = AddCommand(*group, "list", "Templates on this machine", "soma template list");
   Bind(*list, context, options, &RunList);

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "aio/task.h"
@@ -20,6 +22,7 @@
 #include "base/text.h"
 #include "egress/socket_address.h"
 #include "policy/address.h"
+#include "sys/plain_file.h"
 
 namespace soma::egress {
 
@@ -80,6 +83,18 @@ aio::Task<std::vector<policy::IpAddress>> HostsResolver::Resolve(std::string nam
   const auto found = table_.find(name);
   if (found == table_.end()) co_return NoSuchName(name, "not in the table");
   co_return found->second;
+}
+
+Result<std::unique_ptr<Resolver>> MakeResolver(aio::WorkerPool& workers) {
+#if SOMA_TEST_SWITCHES
+  if (const char* path = std::getenv("SOMA_TEST_HOSTS"); path != nullptr) {
+    constexpr std::size_t kHostsBytesMax = std::size_t{1} << 20;
+    SOMA_ASSIGN(const std::string text, sys::ReadWholeFile(path, kHostsBytesMax));
+    SOMA_ASSIGN(HostsTable table, ParseHosts(text));
+    return std::make_unique<HostsResolver>(std::move(table));
+  }
+#endif
+  return std::make_unique<SystemResolver>(workers);
 }
 
 }  // namespace soma::egress

@@ -4,6 +4,7 @@
 #define SOMA_EGRESS_RESOLVER_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,10 @@ class HostsResolver final : public Resolver {
  private:
   HostsTable table_;
 };
+
+// The machine's own. A test build takes the hosts file that SOMA_TEST_HOSTS names instead, so that
+// tests need no name server. The pool outlives it.
+Result<std::unique_ptr<Resolver>> MakeResolver(aio::WorkerPool& workers);
 
 }  // namespace soma::egress
 

@@ -24,8 +24,10 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "guest/accounts.h"
+#include "guest/task_landlock.h"
 #include "sys/capability_set.h"
 #include "sys/fd.h"
+#include "sys/landlock.h"
 #include "sys/process.h"
 #include "sys/pseudo_terminal.h"
 #include "sys/seccomp.h"
@@ -34,7 +36,16 @@
 namespace soma::guest {
 namespace {
 
-enum class Step : std::uint8_t { kSession, kStreams, kBounds, kFilter, kUser, kWorkdir, kExecute };
+enum class Step : std::uint8_t {
+  kSession,
+  kStreams,
+  kBounds,
+  kFilter,
+  kUser,
+  kWorkdir,
+  kLandlock,
+  kExecute
+};
 
 struct Failure {
   Step step = Step::kSession;
@@ -46,6 +57,7 @@ struct Prepared {
   const SpawnOptions& options;
   std::vector<char*> arguments;
   std::vector<char*> environment;
+  std::optional<sys::LandlockRuleset> landlock;
   std::optional<sys::SeccompProgram> filter;
   bool filter_before_user = false;  // without no_new_privs, by CAP_SYS_ADMIN
   int report = -1;
@@ -113,6 +125,11 @@ int LoadFilter(const Prepared& prepared, bool before_user) noexcept {
   return sys::LoadSeccomp(*prepared.filter);
 }
 
+int EnterLandlock(const Prepared& prepared) noexcept {
+  if (!prepared.landlock) return 0;
+  return sys::LandlockRestrictSelf(prepared.landlock->fd().get());
+}
+
 [[noreturn]] void RunChild(const Prepared& prepared) noexcept {
   const SpawnOptions& options = prepared.options;
   Failure failure;
@@ -127,6 +144,7 @@ int LoadFilter(const Prepared& prepared, bool before_user) noexcept {
                      run(Step::kBounds, BoundPrivileges(options.profile)) &&
                      run(Step::kUser, BecomeUser(options.user)) &&
                      run(Step::kWorkdir, ::chdir(options.workdir.c_str()) == 0 ? 0 : errno) &&
+                     run(Step::kLandlock, EnterLandlock(prepared)) &&
                      run(Step::kFilter, LoadFilter(prepared, false));
   if (ready) {
     environ = const_cast<char**>(prepared.environment.data());
@@ -154,6 +172,8 @@ Error ToError(const Failure& failure, const SpawnOptions& options) {
       return Error::FromErrno(failure.error, "dropping capabilities");
     case Step::kFilter:
       return Error::FromErrno(failure.error, "loading the seccomp filter");
+    case Step::kLandlock:
+      return Error::FromErrno(failure.error, "entering the task's Landlock domain");
     case Step::kUser:
       return Error::FromErrno(failure.error, StrCat("becoming user '", options.user.name, "'"));
   }
@@ -194,6 +214,9 @@ Result<sys::Process> Spawn(const SpawnOptions& options) {
                     .environment = Pointers(options.environment),
                     .report = writing.get()};
   ChooseFilter(prepared);
+  if (options.profile == Profile::kStrict) {
+    SOMA_ASSIGN(prepared.landlock, StrictLandlock(options.user, options.workdir));
+  }
   const sys::CloneResult child = sys::Clone(0);
   if (child.error != 0) return std::unexpected(Error::FromErrno(child.error, "clone"));
   if (child.pid == 0) RunChild(prepared);

@@ -137,7 +137,11 @@ Status AddTree(const std::string& templates, const Manifest& manifest) {
   if (lstat((home + "/tree").c_str(), &info) == 0) return {};
   SOMA_TRY(RemoveWork(templates));
   const std::string work = StrCat(templates, "/", kWorkName);
-  SOMA_TRY(RunProgram({"fsck.erofs", "--extract=" + work, "--overwrite", home + "/root.erofs"}));
+  std::vector<std::string> command = {"fsck.erofs", "--extract=" + work, "--overwrite"};
+  // An ordinary user can't give files away, and would lose modes to the umask.
+  if (geteuid() != 0) command.insert(command.end(), {"--no-preserve-owner", "--preserve-perms"});
+  command.push_back(home + "/root.erofs");
+  SOMA_TRY(RunProgram(command));
   return Rename(work, home + "/tree");
 }
 
@@ -180,6 +184,34 @@ Result<Built> BuildTemplate(const BuildOptions& options, Clock& clock) {
   }
   if (options.unpack == Unpack::kYes) SOMA_TRY(AddTree(options.templates, built.manifest));
   return built;
+}
+
+Result<Manifest> ImportTemplate(const std::string& templates, const std::string& directory,
+                                Unpack unpack) {
+  SOMA_ASSIGN(const Manifest manifest, ReadManifestAt(directory));
+  SOMA_ASSIGN(const Fd lock, LockStore(templates));
+  SOMA_TRY_WHILE(RemoveWork(templates), "removing what an earlier build left");
+  const std::string work = StrCat(templates, "/", kWorkName);
+  SOMA_TRY(sys::MakeDirectories(work, 0755));
+  const auto take = [&]() -> Status {
+    SOMA_TRY(RunProgram({"cp", "--reflink=auto", "--", directory + "/root.erofs", work}));
+    SOMA_ASSIGN(const Fd copy, sys::OpenFile(work + "/root.erofs", O_RDONLY | O_NOFOLLOW));
+    SOMA_ASSIGN(const std::uint64_t size, sys::FileSize(copy));
+    SOMA_ASSIGN(const std::string digest, HashFile(copy, size));
+    if (digest != manifest.erofs_sha256 || manifest.id != MakeTemplateId(manifest.name, digest)) {
+      return Fail(Errc::kDataLoss, "root.erofs is not the image that manifest.json describes");
+    }
+    SOMA_TRY(sys::DataSync(copy));
+    SOMA_TRY(TakeId(templates, work, manifest));
+    SOMA_TRY(MoveName(templates, manifest));
+    return unpack == Unpack::kYes ? AddTree(templates, manifest) : Status();
+  };
+  if (const Status taken = take(); !taken) {
+    (void)RemoveWork(templates);  // else the next build does it
+    return std::unexpected(
+        Error(taken.error()).While(StrCat("importing ", EscapeForTerminal(directory))));
+  }
+  return manifest;
 }
 
 Result<std::vector<Manifest>> ListTemplates(const std::string& templates) {

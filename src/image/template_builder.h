@@ -46,6 +46,13 @@ struct Built {
 // another build runs.
 Result<Built> BuildTemplate(const BuildOptions& options, Clock& clock);
 
+// A template that another store has built, as the newest of its name: `directory` holds its
+// root.erofs and manifest.json, and is untrusted until its digest proves it to be what the manifest
+// says. With its unpacked tree when `unpack` says so; an ordinary user owns every file of that.
+// kDataLoss when image and manifest don't belong together.
+Result<Manifest> ImportTemplate(const std::string& templates, const std::string& directory,
+                                Unpack unpack);
+
 // Every template of the store, sorted by name, then newest first. A directory without a valid
 // manifest is left out. An absent store is an empty one.
 Result<std::vector<Manifest>> ListTemplates(const std::string& templates);

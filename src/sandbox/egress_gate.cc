@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "egress/broker.h"
 #include "egress/capture_service.h"
+#include "egress/dns_stream.h"
 #include "egress/e2b_network.h"
 #include "policy/model.h"
 #include "runtime/guest_link.h"
@@ -49,10 +50,9 @@ Result<policy::Policy> NetworkPolicyFor(const NetworkWish& wish) {
 }
 
 EgressGate::EgressGate(const egress::Services& services, policy::Policy policy,
-                       const SandboxRecord& record, runtime::CaptureSockets captures)
+                       egress::Identity identity, runtime::CaptureSockets captures)
     : loop_(services.loop),
-      broker_(services, std::move(policy),
-              {.run = {}, .sandbox = record.id, .tenant = record.tenant}),
+      broker_(services, std::move(policy), std::move(identity)),
       streams_(services.loop) {
   if (!captures.tcp4) return;
   service_ = std::make_unique<egress::CaptureService>(
@@ -77,6 +77,13 @@ void EgressGate::Take(std::shared_ptr<runtime::GuestChannel> channel, wire::Mess
 }
 
 aio::Job EgressGate::Carry(std::shared_ptr<runtime::GuestChannel> channel, wire::Open request) {
+  if (request.port == egress::kDnsPort) {
+    // As where sockets are captured: every connection to this port is for our resolver.
+    if (!channel->Reply(wire::Opened{})) co_return;
+    const auto queries = runtime::MakeGuestStream(std::move(channel));
+    (void)co_await egress::ServeDnsStream(broker_, *queries);
+    co_return;
+  }
   const auto address = policy::ParseIpAddress(request.host);
   auto socket = address ? co_await broker_.OpenAddress({.address = *address, .port = request.port})
                         : co_await broker_.OpenName(request.host, request.port);

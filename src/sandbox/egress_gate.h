@@ -31,7 +31,7 @@ Result<policy::Policy> NetworkPolicyFor(const NetworkWish& wish);
 class EgressGate {
  public:
   // `captures` may be empty.
-  EgressGate(const egress::Services& services, policy::Policy policy, const SandboxRecord& record,
+  EgressGate(const egress::Services& services, policy::Policy policy, egress::Identity identity,
              runtime::CaptureSockets captures);
   // Stop must have ended.
   ~EgressGate() = default;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -14,15 +15,20 @@
 
 #include "aio/loop.h"
 #include "aio/task.h"
+#include "audit/journal.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "control/messages.h"
+#include "egress/broker.h"
+#include "egress/resolver.h"
+#include "policy/model.h"
 #include "runtime/guest_link.h"
 #include "runtime/launched/launched_runtime.h"
 #include "runtime/runtime.h"
 #include "sandbox/copy_in.h"
+#include "sandbox/egress_gate.h"
 #include "sandbox/foreground_task.h"
 #include "sandbox/host_signals.h"
 #include "sys/fd.h"
@@ -39,6 +45,8 @@ constexpr seconds kRenewEvery{15};
 // An emulated machine boots in seconds; beside other work in many.
 constexpr seconds kAgentPatience{180};
 constexpr seconds kInitPatience{60};
+// For what blocks: looking names up, making records durable.
+constexpr std::size_t kWorkers = 4;
 
 class ForegroundRun {
  public:
@@ -105,13 +113,31 @@ class ForegroundRun {
     co_return Status();
   }
 
+  // Before anything runs inside, so that no connect finds nobody.
+  void OpenWayOut() {
+    if (!options_.egress) return;
+    egress_ = options_.egress;
+    services_.emplace(egress::Services{.loop = loop_,
+                                       .workers = *egress_->workers,
+                                       .recorder = *egress_->recorder,
+                                       .resolver = *egress_->resolver});
+    gate_ = std::make_unique<EgressGate>(*services_, egress_->policy, egress_->identity,
+                                         handle_->TakeCaptures());
+  }
+
   // The kernel's release, as the guest says.
   aio::Task<std::string> Greet() {
+    OpenWayOut();
     SOMA_CO_ASSIGN(Fd wire, handle_->TakeWire());
     runtime::GuestLinkOptions link_options;
     random_.Fill(link_options.secret);
     link_options.next_secret = link_options.secret;
     link_options.epoch = Now();
+    if (gate_) {
+      link_options.on_request = [this](auto channel, wire::Message request) {
+        gate_->Take(std::move(channel), std::move(request));
+      };
+    }
     link_ = std::make_unique<runtime::GuestLink>(loop_, std::move(wire), std::move(link_options));
     auto identity = co_await link_->Establish(kAgentPatience);
     if (!identity) {
@@ -181,6 +207,10 @@ class ForegroundRun {
   aio::Loop loop_;
   std::unique_ptr<runtime::LaunchedRuntime> runtime_;
   std::unique_ptr<runtime::SandboxHandle> handle_;
+  std::shared_ptr<ForegroundEgress> egress_;
+  std::optional<egress::Services> services_;
+  // Before the link, which calls it.
+  std::unique_ptr<EgressGate> gate_;
   std::unique_ptr<runtime::GuestLink> link_;
   std::unique_ptr<ForegroundTask> task_;
   int interrupted_by_ = 0;
@@ -188,6 +218,18 @@ class ForegroundRun {
 };
 
 }  // namespace
+
+Result<std::shared_ptr<ForegroundEgress>> ForegroundEgress::Create(
+    std::shared_ptr<audit::Journal> journal, policy::Policy policy, egress::Identity identity) {
+  auto made = std::make_shared<ForegroundEgress>();
+  made->journal = std::move(journal);
+  made->policy = std::move(policy);
+  made->identity = std::move(identity);
+  made->workers.emplace(kWorkers);
+  made->recorder.emplace(*made->journal, *made->workers);
+  SOMA_ASSIGN(made->resolver, egress::MakeResolver(*made->workers));
+  return made;
+}
 
 Result<ForegroundEnd> RunInForeground(const ForegroundOptions& options, HostSignals& signals,
                                       Clock& clock, Random& random) {

@@ -9,19 +9,43 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "aio/worker_pool.h"
+#include "audit/journal.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "egress/broker.h"
+#include "egress/flushing_recorder.h"
+#include "egress/resolver.h"
+#include "policy/model.h"
 #include "runtime/runtime.h"
 #include "sandbox/foreground_task.h"
 #include "sandbox/host_signals.h"
 
 namespace soma::sandbox {
+
+// What answers for the command's network. Shared, since its threads may outlast the run: the end of
+// the process ends them.
+struct ForegroundEgress {
+  // Serves `policy` and records to `journal`.
+  static Result<std::shared_ptr<ForegroundEgress>> Create(std::shared_ptr<audit::Journal> journal,
+                                                          policy::Policy policy,
+                                                          egress::Identity identity);
+
+  std::shared_ptr<audit::Journal> journal;
+  policy::Policy policy;
+  egress::Identity identity;
+  // In this order: the workers end while the recorder that they use is there.
+  std::optional<egress::FlushingRecorder> recorder;
+  std::optional<aio::WorkerPool> workers;
+  std::unique_ptr<egress::Resolver> resolver;
+};
 
 struct ForegroundOptions {
   std::string launcher_socket;
@@ -42,6 +66,9 @@ struct ForegroundOptions {
   std::vector<std::pair<std::string, std::string>> environment;
   std::optional<std::chrono::milliseconds> time_limit;
   bool terminal = false;
+
+  // Null: nothing gets out.
+  std::shared_ptr<ForegroundEgress> egress;
 };
 
 struct ForegroundEnd {

@@ -208,7 +208,8 @@ std::unique_ptr<EgressGate> SandboxManager::MakeGate(const SandboxRecord& record
   auto policy = NetworkPolicyFor(record.network);
   // Was valid when it was stored; if it is not any more, nothing gets out.
   if (!policy) return nullptr;
-  return std::make_unique<EgressGate>(*parts_.egress, *std::move(policy), record,
+  egress::Identity identity{.run = {}, .sandbox = record.id, .tenant = record.tenant};
+  return std::make_unique<EgressGate>(*parts_.egress, *std::move(policy), std::move(identity),
                                       handle.TakeCaptures());
 }
 

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`soma run --isolation container|emulated`: one command in a sandbox of its own, from the outside."""
+import fcntl
 import json
 import os
 import pathlib
+import pty
+import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -142,6 +147,41 @@ def test_what_the_policy_hides_is_not_copied(place):
     assert "hello.txt" in done.stdout
 
 
+def read_until(terminal, wanted):
+    seen = b""
+    while wanted not in seen:
+        try:
+            part = os.read(terminal, 4096) if select.select([terminal], [], [], 120)[0] else b""
+        except OSError:
+            part = b""
+        assert part, f"ended before {wanted}: {seen}"
+        seen += part
+    return seen
+
+
+def test_a_terminal_is_a_terminal(place, level):
+    """Size, resizing, an interrupt typed by a person, and the exit code, through every pty on the way."""
+    script = ("trap 'echo caught' INT; test -t 0 && test -t 1 && echo is-tty; stty size; read line; stty size; echo got-$line;"
+              " read line; exit 9")
+    outer, inner = pty.openpty()
+    fcntl.ioctl(outer, termios.TIOCSWINSZ, struct.pack("HHHH", 31, 91, 0, 0))
+    command = [program(place), "run", "-t", "-q", "--isolation", level, "--", "sh", "-c", script]
+    with place.popen(command, cwd=place.home / "work", stdin=inner, stdout=inner, stderr=inner, start_new_session=True,
+                     preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) as started:
+        os.close(inner)
+        try:
+            assert b"is-tty" in read_until(outer, b"31 91")
+            fcntl.ioctl(outer, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+            os.write(outer, b"hello\n")
+            assert b"40 120" in read_until(outer, b"got-hello")
+            os.write(outer, b"\x03")
+            read_until(outer, b"caught")
+            os.write(outer, b"\n")
+            assert started.wait(PATIENCE) == 9
+        finally:
+            os.close(outer)  # hangs up, which ends what still runs
+
+
 def test_a_time_limit_kills(place):
     done = run(place, "container", "sleep", "600", options=["--timeout", "2s"])
     assert done.returncode == 128 + 9, done.stderr
@@ -198,4 +238,12 @@ def test_without_the_template_it_says_what_to_do(root):
 def test_an_ordinary_user_is_told(user):
     done = run(user, "container", "true")
     assert done.returncode == 125
+    assert "soma template import" in done.stderr
+    done = run(user, "emulated", "true")
+    assert done.returncode == 125
     assert "needs root" in done.stderr
+    policy = user.home / "rooted.toml"
+    policy.write_text('[task]\nprofile = "rooted"\n')
+    done = run(user, "container", "true", options=["--policy", policy])
+    assert done.returncode == 125
+    assert "an ordinary user has one" in done.stderr

@@ -160,6 +160,42 @@ def test_package_managers_work_through_the_broker(make, manager):
     assert make(allow_internet_access=False).run(INSTALLS[manager])[0] != 0
 
 
+NETLINK = """
+import errno, socket
+try:
+    socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12).bind((0, 0))  # NETLINK_NETFILTER: what nft speaks
+    print("netfilter")
+except OSError as error:
+    print(errno.errorcode[error.errno])
+"""
+REFUSED = {
+    "block device": "sudo mknod /tmp/disk b 254 0 && sudo mount /tmp/disk /mnt",
+    "mount": "sudo mount -t tmpfs none /mnt",
+    "loopback": "sudo ip link set lo down",
+    "core_pattern": "echo '|/tmp/x' | sudo tee /proc/sys/kernel/core_pattern",
+    "host process": f"sudo kill -0 {os.getpid()}",
+}
+
+
+def test_root_inside_installs_a_file_and_reaches_nothing_of_the_host(make, tmp_path):
+    """The same root: what a user needs of it works, and what is the host's is refused."""
+    box = make(network={"allowOut": ["pypi.test"], "denyOut": ALL})
+    deb = packages.make_deb(tmp_path, "rooted-soma").read_bytes()
+    assert box.files("POST", "/home/user/x.deb", deb, {"Content-Type": "application/octet-stream"})[0] == 200
+    code, output = box.run("(sudo apt-get install -q -y ./x.deb && rooted-soma && sudo cat /var/lib/rooted-soma.uid) 2>&1")
+    assert code == 0 and output.endswith("hello from apt\n0\n"), output
+    code, output = box.run("(sudo pip install -q --retries 0 --root-user-action=ignore --index-url http://pypi.test/simple"
+                           " --trusted-host pypi.test hello-soma && python3 -c 'import hello_soma') 2>&1")
+    assert (code, output) == (0, "hello from pip\n")
+    for what, command in REFUSED.items():
+        code, output = box.run(f"{command} 2>&1")
+        assert code != 0, f"{what}: {output}"
+    assert pathlib.Path("/proc/sys/kernel/core_pattern").read_text() != "|/tmp/x\n"
+    assert box.files("POST", "/home/user/netlink.py", NETLINK, {"Content-Type": "application/octet-stream"})[0] == 200
+    assert box.run("sudo python3 netlink.py")[1] in ("EPERM\n", "EAFNOSUPPORT\n", "EPROTONOSUPPORT\n")
+    assert "soma-server" not in box.run("sudo ps ax")[1]
+
+
 SDK_SCRIPT = """
 from e2b import CommandExitException, Sandbox
 with Sandbox.create("base", network={"allow_out": ["allowed.test"], "deny_out": ["0.0.0.0/0"]}) as box:
