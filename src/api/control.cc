@@ -104,7 +104,8 @@ aio::Task<void> ControlFace::HandleVerb(aio::HttpExchange& exchange, std::string
     const std::string message = StrCat("Sandbox ", sandbox->record().id, " is already running");
     co_return co_await RespondError(exchange, 409, message);
   }
-  if (verb == "pause" || verb == "fork" || verb == "snapshots" || verb == "network") {
+  if (verb == "network") co_return co_await SetNetwork(exchange, std::move(sandbox));
+  if (verb == "pause" || verb == "fork" || verb == "snapshots") {
     co_return co_await NotThereYet(exchange, verb);
   }
   co_return co_await RespondError(exchange, 404, "no such path");
@@ -158,6 +159,14 @@ aio::Task<void> ControlFace::SetTimeout(aio::HttpExchange& exchange,
   }
   SOMA_CO_TRY(co_await manager_.SetTimeout(std::move(sandbox), seconds(value.value_or(60)),
                                            refresh ? Change::kExtendOnly : Change::kSet));
+  co_return co_await exchange.Respond(204, "", "");
+}
+
+aio::Task<void> ControlFace::SetNetwork(aio::HttpExchange& exchange,
+                                        std::shared_ptr<sandbox::Sandbox> sandbox) {
+  SOMA_CO_ASSIGN(const Json body, co_await ReadJsonBody(exchange));
+  SOMA_CO_ASSIGN(sandbox::NetworkWish wish, ReadNetworkUpdate(body));
+  SOMA_CO_TRY(co_await manager_.SetNetwork(std::move(sandbox), std::move(wish)));
   co_return co_await exchange.Respond(204, "", "");
 }
 

@@ -36,6 +36,8 @@ class ControlFace {
   aio::Task<void> Connect(aio::HttpExchange& exchange, std::shared_ptr<sandbox::Sandbox> sandbox);
   aio::Task<void> SetTimeout(aio::HttpExchange& exchange, std::shared_ptr<sandbox::Sandbox> sandbox,
                              std::string_view member);
+  aio::Task<void> SetNetwork(aio::HttpExchange& exchange,
+                             std::shared_ptr<sandbox::Sandbox> sandbox);
   aio::Task<void> Metrics(aio::HttpExchange& exchange, const parse::HttpTarget& target,
                           std::shared_ptr<sandbox::Sandbox> sandbox);
 

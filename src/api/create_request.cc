@@ -44,14 +44,8 @@ Status RefuseWhatIsNotThere(const Json& body) {
   return {};
 }
 
-Result<sandbox::NetworkWish> ReadNetwork(const Json& body) {
-  sandbox::NetworkWish wish;
-  SOMA_ASSIGN(wish.allow_internet, parse::OptionalBool(body, "allow_internet_access"));
-  if (!IsPresent(body, "network")) return wish;
-  const Json& network = *body.Find("network");
-  if (!network.is_object()) {
-    return Fail(Errc::kInvalidArgument, "\"network\" must be an object");
-  }
+// What create and update have in common.
+Status ReadOutward(const Json& network, sandbox::NetworkWish& wish) {
   for (const std::string_view name : {"egressProxy", "rules", "httpsPorts"}) {
     if (IsPresent(network, name)) {
       return Fail(Errc::kUnimplemented,
@@ -60,6 +54,18 @@ Result<sandbox::NetworkWish> ReadNetwork(const Json& body) {
   }
   SOMA_ASSIGN(wish.allow_out, parse::OptionalStringList(network, "allowOut"));
   SOMA_ASSIGN(wish.deny_out, parse::OptionalStringList(network, "denyOut"));
+  return {};
+}
+
+Result<sandbox::NetworkWish> ReadNetwork(const Json& body) {
+  sandbox::NetworkWish wish;
+  SOMA_ASSIGN(wish.allow_internet, parse::OptionalBool(body, "allow_internet_access"));
+  if (!IsPresent(body, "network")) return wish;
+  const Json& network = *body.Find("network");
+  if (!network.is_object()) {
+    return Fail(Errc::kInvalidArgument, "\"network\" must be an object");
+  }
+  SOMA_TRY(ReadOutward(network, wish));
   SOMA_ASSIGN(const auto is_public, parse::OptionalBool(network, "allowPublicTraffic"));
   wish.allow_public_traffic = is_public.value_or(true);
   SOMA_ASSIGN(const auto host, parse::OptionalString(network, "maskRequestHost"));
@@ -92,6 +98,14 @@ Result<sandbox::CreateRequest> ReadCreateRequest(const Json& body, Generation ve
     return Fail(Errc::kInvalidArgument, "\"allowPublicTraffic\": false needs \"secure\": true");
   }
   return request;
+}
+
+Result<sandbox::NetworkWish> ReadNetworkUpdate(const Json& body) {
+  if (!body.is_object()) return Fail(Errc::kInvalidArgument, "the body must be an object");
+  sandbox::NetworkWish wish;
+  SOMA_ASSIGN(wish.allow_internet, parse::OptionalBool(body, "allow_internet_access"));
+  SOMA_TRY(ReadOutward(body, wish));
+  return wish;
 }
 
 }  // namespace soma::api

@@ -18,6 +18,10 @@ enum class Generation : std::uint8_t { kV1, kV2 };
 // to, because leaving it out would be less isolation or less data than asked for.
 Result<sandbox::CreateRequest> ReadCreateRequest(const parse::Json& body, Generation version);
 
+// The body of a network update: the members of "network" and "allow_internet_access" side by side;
+// what is left out is cleared.
+Result<sandbox::NetworkWish> ReadNetworkUpdate(const parse::Json& body);
+
 }  // namespace soma::api
 
 #endif  // SOMA_API_CREATE_REQUEST_H_

@@ -5,7 +5,8 @@
 // A sandbox runs by itself: a Runtime object only holds a connection to it. When the server dies
 // the sandbox goes on until its lease ends, and the next server finds it by List and Attach.
 //
-// All calls belong to the loop's thread. What a sandbox says is untrusted.
+// All calls belong to the loop's thread. What a sandbox says is untrusted. What every level has in
+// common is tested by runtime_conformance_test.cc.
 #ifndef SOMA_RUNTIME_RUNTIME_H_
 #define SOMA_RUNTIME_RUNTIME_H_
 
@@ -110,7 +111,8 @@ class Runtime {
   virtual aio::Task<std::unique_ptr<SandboxHandle>> Start(StartRequest request) = 0;
   // Ids of the living sandboxes of this level, also those that another server started.
   virtual aio::Task<std::vector<std::string>> List() = 0;
-  // Takes over a living sandbox; whoever held its wire before loses it.
+  // Takes over a living sandbox whose holder is gone. kFailedPrecondition while one still holds it,
+  // kUnauthenticated for another token, kNotFound.
   virtual aio::Task<std::unique_ptr<SandboxHandle>> Attach(std::string sandbox_id,
                                                            GuardToken token) = 0;
   // Ends a living sandbox that nobody holds a token for.

@@ -9,6 +9,7 @@
 #define SOMA_SANDBOX_EGRESS_GATE_H_
 
 #include <memory>
+#include <utility>
 
 #include "aio/loop.h"
 #include "aio/task.h"
@@ -37,6 +38,9 @@ class EgressGate {
   ~EgressGate() = default;
   EgressGate(const EgressGate&) = delete;
   EgressGate& operator=(const EgressGate&) = delete;
+
+  // For what is asked from now on; streams that are open stay open.
+  void SetPolicy(policy::Policy policy) { broker_.SetPolicy(std::move(policy)); }
 
   // Of the guest: Open and Datagram; everything else is refused.
   void Take(std::shared_ptr<runtime::GuestChannel> channel, wire::Message request);

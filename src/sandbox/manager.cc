@@ -14,6 +14,7 @@
 
 #include "aio/loop.h"
 #include "aio/task.h"
+#include "aio/worker_pool.h"
 #include "audit/event.h"
 #include "audit/recorder.h"
 #include "base/clock.h"
@@ -295,6 +296,34 @@ aio::Task<void> SandboxManager::SetTimeout(std::shared_ptr<Sandbox> sandbox, sec
   SOMA_CO_TRY(co_await sandbox->handle().RenewLease(LeaseFor(changed)));
   sandbox->record_.end_at = end;
   sandbox->deadline_changed_.NotifyAll();
+  co_return Status();
+}
+
+aio::Task<void> SandboxManager::SetNetwork(std::shared_ptr<Sandbox> sandbox, NetworkWish wish) {
+  wish.allow_public_traffic = sandbox->record_.network.allow_public_traffic;
+  wish.mask_request_host = sandbox->record_.network.mask_request_host;
+  SOMA_CO_ASSIGN(policy::Policy policy, NetworkPolicyFor(wish));
+  if (!sandbox->gate_) co_return Fail(Errc::kUnimplemented, "this server lets nothing out");
+  audit::Event event;
+  event.kind = audit::EventKind::kPolicyChange;
+  event.sandbox = sandbox->record_.id;
+  event.tenant = sandbox->record_.tenant;
+  event.subject = "network";
+  event.fields = {{"allow_out", Join(wish.allow_out, " ")},
+                  {"deny_out", Join(wish.deny_out, " ")},
+                  {"allow_internet", wish.allow_internet.value_or(true) ? "true" : "false"}};
+  audit::Recorder* recorder = &parts_.recorder;
+  const Result<bool> recorded = co_await aio::WorkerPool::Run<bool>(
+      parts_.egress->workers, [recorder, event]() -> Result<bool> {
+        SOMA_TRY(recorder->Record(event, audit::Durability::kBeforeEffect));
+        return true;
+      });
+  if (!recorded) co_return std::unexpected(recorded.error());
+  SandboxRecord changed = sandbox->record_;
+  changed.network = std::move(wish);
+  SOMA_CO_TRY(parts_.store.Save(changed));
+  sandbox->record_.network = std::move(changed.network);
+  sandbox->gate_->SetPolicy(std::move(policy));
   co_return Status();
 }
 

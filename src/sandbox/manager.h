@@ -90,6 +90,10 @@ class SandboxManager {
   enum class TimeoutChange : std::uint8_t { kSet, kExtendOnly };
   aio::Task<void> SetTimeout(std::shared_ptr<Sandbox> sandbox, std::chrono::seconds from_now,
                              TimeoutChange change);
+  // Replaces what the sandbox's maker wished of the network, for connections from now on. What the
+  // update cannot carry (allow_public_traffic, mask_request_host) stays. In the record before it
+  // has an effect. kInvalidArgument for what E2B refuses.
+  aio::Task<void> SetNetwork(std::shared_ptr<Sandbox> sandbox, NetworkWish wish);
   // Gone when it returns. `why` goes into the record.
   aio::Task<void> Kill(std::shared_ptr<Sandbox> sandbox, std::string why);
 

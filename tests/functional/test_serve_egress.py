@@ -117,6 +117,46 @@ def test_an_allowed_private_network_opens_nothing(make):
     assert box.run(f"{CURL} http://127.0.0.1:{box.server.port}/health")[0] == 7  # its own loopback, where nobody listens
 
 
+def test_an_update_replaces_everything_for_connections_from_now_on(make):
+    box = make(network={"denyOut": ALL})
+    fetch = f"{CURL} http://allowed.test:8080/"
+
+    def update(body):
+        return box.server.request("PUT", f"/sandboxes/{box.id}/network", body)[0]
+
+    assert box.run(fetch)[0] == 6
+    assert update({"allowOut": ["allowed.test"], "denyOut": ALL}) == 204
+    assert box.run(fetch) == (0, "reached 93.184.216.1\n")
+    assert update({"allow_internet_access": False}) == 204
+    assert box.run(fetch)[0] != 0
+    assert update({}) == 204
+    assert box.run(f"{CURL} http://other.test:8080/") == (0, "reached 93.184.216.2\n")
+    assert update({"allowOut": ["allowed.test"]}) == 400  # a name without a denial of everything
+    assert update({"rules": {"a.test": []}}) == 501
+    assert box.run(f"{CURL} http://other.test:8080/")[0] == 0
+    tail = subprocess.run([BIN / "soma-tools", "audit", "tail", "--json", "-n", "10000"], env=box.server.environment, capture_output=True,
+                          text=True, timeout=60, check=True)
+    changes = [event for event in map(json.loads, tail.stdout.splitlines()) if event.get("sandbox") == box.id and event["subject"] == "network"]
+    assert [event["fields"]["allow_out"] for event in changes] == ["allowed.test", "", ""]
+
+
+def test_a_virtual_machines_way_out(server):
+    """The same rules, where the agent inside asks over the wire."""
+    if not os.access("/usr/bin/qemu-system-x86_64", os.X_OK):
+        skip("no qemu-system-x86_64")
+    with Server("emulated", environment={"SOMA_TEST_HOSTS": server.environment["SOMA_TEST_HOSTS"]}) as machines:
+        box = machines.create(network={"allowOut": ["allowed.test", "git.test"], "denyOut": ALL})
+        assert box.run("uname -r")[1].strip() != os.uname().release
+        assert box.run(f"{CURL} http://allowed.test:8080/") == (0, "reached 93.184.216.1\n")
+        assert box.run(f"{CURL} http://other.test:8080/")[0] == 6
+        code, output = box.run(f"{CURL} http://93.184.216.2:8080/")
+        assert code != 0 and "reached" not in output
+        assert box.run(INSTALLS["git"]) == (0, "hello from git\n")
+        seen = list(dict.fromkeys((verdict, what) for verdict, what, _ in decisions(box)))
+        assert seen == [("allow", "allowed.test:8080"), ("deny", "other.test"), ("deny", "93.184.216.2:8080"), ("allow", "git.test:80")]
+        assert box.kill() == 204
+
+
 def test_rules_that_e2b_refuses_are_refused(server):
     for network in ({"allowOut": ["allowed.test"]}, {"denyOut": ["allowed.test"]}, {"allowOut": ["not a name"], "denyOut": ALL}):
         status, _, answer = server.request("POST", "/v2/sandboxes", {"templateID": "base", "network": network})

@@ -11,6 +11,7 @@
 #include <expected>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,9 +26,50 @@
 #include "sys/process.h"
 
 namespace soma::runtime {
+
+// The guest agent as our child. Whoever asks whether it lives ends it when its lease is over.
+class FakeProcess {
+ public:
+  FakeProcess(sys::Process process, std::chrono::seconds lease) : process_(std::move(process)) {
+    LeaseFor(lease);
+  }
+  ~FakeProcess() { Kill("killed"); }
+  FakeProcess(const FakeProcess&) = delete;
+  FakeProcess& operator=(const FakeProcess&) = delete;
+
+  bool Lives() {
+    if (dead_) return false;
+    if (const auto ended = process_.TryWait(); !ended || *ended) {
+      dead_ = true;
+      how_ = "pid 1 has ended";
+    } else if (std::chrono::steady_clock::now() > lease_end_) {
+      Kill("lease ended");
+    }
+    return !dead_;
+  }
+  void Kill(std::string_view how) {
+    if (dead_) return;
+    process_.Signal(SIGKILL);
+    (void)process_.Wait();
+    dead_ = true;
+    how_ = how;
+  }
+  void LeaseFor(std::chrono::seconds from_now) {
+    lease_end_ = std::chrono::steady_clock::now() + from_now;
+  }
+  const std::string& how() const { return how_; }
+
+ private:
+  sys::Process process_;
+  std::chrono::steady_clock::time_point lease_end_;
+  bool dead_ = false;
+  std::string how_;
+};
+
 namespace {
 
 constexpr int kWireDescriptor = 3;
+constexpr std::chrono::milliseconds kLifePause(20);
 
 // In the child: only async-signal-safe calls.
 [[noreturn]] void BecomeGuest(int wire, const char* guest) noexcept {
@@ -47,11 +89,8 @@ constexpr int kWireDescriptor = 3;
 
 class FakeSandbox final : public SandboxHandle {
  public:
-  FakeSandbox(aio::Loop& loop, Fd wire, sys::Process process)
+  FakeSandbox(aio::Loop& loop, Fd wire, std::shared_ptr<FakeProcess> process)
       : loop_(loop), wire_(std::move(wire)), process_(std::move(process)) {}
-  ~FakeSandbox() override { Kill(); }
-  FakeSandbox(const FakeSandbox&) = delete;
-  FakeSandbox& operator=(const FakeSandbox&) = delete;
 
   Result<Fd> TakeWire() override {
     if (!wire_) return Fail(Errc::kFailedPrecondition, "the wire was taken already");
@@ -60,25 +99,26 @@ class FakeSandbox final : public SandboxHandle {
   CaptureSockets TakeCaptures() override { return {}; }
 
   aio::Task<Death> WaitDeath(std::chrono::nanoseconds timeout) override {
+    const std::shared_ptr<FakeProcess> process = process_;
     const auto end = std::chrono::steady_clock::now() + timeout;
-    while (!dead_) {
-      SOMA_CO_ASSIGN(const auto ended, process_.TryWait());
-      if (ended) dead_ = true;
-      if (dead_) break;
+    while (process->Lives()) {
       if (std::chrono::steady_clock::now() > end) {
         co_return Fail(Errc::kDeadlineExceeded, "the sandbox still lives");
       }
-      co_await aio::Sleep(loop_, std::chrono::milliseconds(20));
+      co_await aio::Sleep(loop_, kLifePause);
     }
-    co_return Death{.reason = "pid 1 has ended"};
+    co_return Death{.reason = process->how()};
   }
-  aio::Task<void> RenewLease(std::chrono::seconds /*from_now*/) override { co_return Status(); }
+  aio::Task<void> RenewLease(std::chrono::seconds from_now) override {
+    process_->LeaseFor(from_now);
+    co_return Status();
+  }
   aio::Task<void> Freeze() override { co_return NotHere(); }
   aio::Task<void> Thaw() override { co_return NotHere(); }
   aio::Task<void> Snapshot(std::string /*name*/) override { co_return NotHere(); }
   aio::Task<Stats> GetStats() override { co_return NotHere(); }
   aio::Task<void> Stop() override {
-    Kill();
+    process_->Kill("killed");
     co_return Status();
   }
 
@@ -86,17 +126,10 @@ class FakeSandbox final : public SandboxHandle {
   static std::unexpected<Error> NotHere() {
     return Fail(Errc::kUnimplemented, "the fake level can't do that");
   }
-  void Kill() {
-    if (dead_) return;
-    process_.Signal(SIGKILL);
-    (void)process_.Wait();
-    dead_ = true;
-  }
 
   aio::Loop& loop_;
   Fd wire_;
-  sys::Process process_;
-  bool dead_ = false;
+  std::shared_ptr<FakeProcess> process_;
 };
 
 }  // namespace
@@ -106,6 +139,8 @@ aio::Task<std::unique_ptr<SandboxHandle>> FakeRuntime::Start(StartRequest reques
     co_return Fail(Errc::kNotFound,
                    StrCat("template '", EscapeForTerminal(request.template_id), "' not found"));
   }
+  if (Lives(request.sandbox_id))
+    co_return Fail(Errc::kAlreadyExists, "a sandbox of this name lives");
   SOMA_CO_ASSIGN(sys::SocketPair pair, sys::MakeSocketPair(SOCK_STREAM));
   const std::string guest = guest_;
   // As pid 1 of a pid namespace where that is allowed, so that its end takes everything along.
@@ -113,17 +148,33 @@ aio::Task<std::unique_ptr<SandboxHandle>> FakeRuntime::Start(StartRequest reques
   const sys::CloneResult child = sys::Clone(is_root ? CLONE_NEWPID : 0);
   if (child.pid == 0) BecomeGuest(pair.second.get(), guest.c_str());
   if (child.pid < 0) co_return std::unexpected(Error::FromErrno(child.error, "clone"));
-  co_return std::make_unique<FakeSandbox>(loop_, std::move(pair.first),
-                                          sys::Process(child.pid, Fd(child.pidfd)));
+  auto process =
+      std::make_shared<FakeProcess>(sys::Process(child.pid, Fd(child.pidfd)), request.lease);
+  processes_[request.sandbox_id] = process;
+  co_return std::make_unique<FakeSandbox>(loop_, std::move(pair.first), std::move(process));
 }
 
-aio::Task<std::vector<std::string>> FakeRuntime::List() { co_return std::vector<std::string>(); }
+bool FakeRuntime::Lives(const std::string& sandbox_id) {
+  const auto found = processes_.find(sandbox_id);
+  const auto process = found == processes_.end() ? nullptr : found->second.lock();
+  return process && process->Lives();
+}
+
+aio::Task<std::vector<std::string>> FakeRuntime::List() {
+  std::vector<std::string> ids;
+  std::erase_if(processes_, [this](const auto& item) { return !Lives(item.first); });
+  for (const auto& [id, process] : processes_) ids.push_back(id);
+  co_return ids;
+}
 
 aio::Task<std::unique_ptr<SandboxHandle>> FakeRuntime::Attach(std::string /*sandbox_id*/,
                                                               GuardToken /*token*/) {
   co_return Fail(Errc::kNotFound, "the fake level has no sandboxes of other servers");
 }
 
-aio::Task<void> FakeRuntime::StopUnknown(std::string /*sandbox_id*/) { co_return Status(); }
+aio::Task<void> FakeRuntime::StopUnknown(std::string sandbox_id) {
+  if (Lives(sandbox_id)) processes_[sandbox_id].lock()->Kill("killed");
+  co_return Status();
+}
 
 }  // namespace soma::runtime

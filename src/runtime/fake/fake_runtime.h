@@ -17,6 +17,8 @@
 
 namespace soma::runtime {
 
+class FakeProcess;
+
 class FakeRuntime final : public Runtime {
  public:
   // `guest` is the path of soma-guest.
@@ -25,15 +27,19 @@ class FakeRuntime final : public Runtime {
   std::string_view level() const override { return "none"; }
   Capabilities capabilities() const override { return {.lacks = {"every wall"}}; }
   aio::Task<std::unique_ptr<SandboxHandle>> Start(StartRequest request) override;
-  // A child does not outlive its server here, so there is never anything to find.
+  // Those of this object: a child does not outlive its server here, nor its handle, so there is
+  // never another one's, and nothing to attach to.
   aio::Task<std::vector<std::string>> List() override;
   aio::Task<std::unique_ptr<SandboxHandle>> Attach(std::string sandbox_id,
                                                    GuardToken token) override;
   aio::Task<void> StopUnknown(std::string sandbox_id) override;
 
  private:
+  bool Lives(const std::string& sandbox_id);
+
   aio::Loop& loop_;
   std::string guest_;
+  std::map<std::string, std::weak_ptr<FakeProcess>> processes_;
 };
 
 }  // namespace soma::runtime

@@ -180,7 +180,8 @@ Capabilities LaunchedRuntime::capabilities() const {
 aio::Task<std::unique_ptr<SandboxHandle>> LaunchedRuntime::Start(StartRequest start) {
   SOMA_CO_ASSIGN(auto request, RequestFor(control::Verb::kStart, start.sandbox_id));
   auto template_id = control::TemplateId::Create(start.template_id);
-  if (!template_id) {
+  // No name at all encodes as "none", which is no template either.
+  if (!template_id || template_id->empty()) {
     co_return Fail(Errc::kNotFound,
                    StrCat("template '", EscapeForTerminal(start.template_id), "' not found"));
   }
