@@ -12,9 +12,16 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   message(FATAL_ERROR "Soma needs clang 19 (or g++ 14): use 'cmake --preset dev'.")
 endif()
 
+option(SOMA_PCH "Parse the common headers once, for a faster cold build (cmake/precompiled.cmake)" ON)
+
 find_program(SOMA_CCACHE ccache)
 if(SOMA_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${SOMA_CCACHE})
+  if(SOMA_PCH)
+    # ccache refuses sources with a precompiled header unless it may take the header's macros as given.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${SOMA_CCACHE})
+  endif()
   set(CMAKE_C_COMPILER_LAUNCHER ${SOMA_CCACHE})
 endif()
 
@@ -46,6 +53,39 @@ endif()
 
 find_package(GTest REQUIRED)
 
+# Where nobody waits for the code and everybody for its compilation, a cold build (SOMA_PCH; never a release) does not optimise: unit
+# tests, option parsing, and the coroutines, which would otherwise be most of it. _FORTIFY_SOURCE needs optimisation.
+set(SOMA_UNHURRIED)
+if(SOMA_PCH AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(SOMA_UNHURRIED -O0 -U_FORTIFY_SOURCE)
+endif()
+# gtest's macros expand to code that the two warnings would flag in every test.
+set(SOMA_TEST_COMPILE_OPTIONS -Wno-global-constructors -Wno-shadow ${SOMA_UNHURRIED})
+# Asio and Beast compiled once, in src/aio/asio_impl.cc; the rooms on top of aio see them with the same settings.
+set(SOMA_ASIO_DEFINITIONS BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
+                          BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_REGEX)
+include(${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake)
+
+# soma_code_kind(OUT TARGET ROOMS): the kind of code in a target that depends on `rooms`: std, asio or cli (cmake/pch/KIND.h).
+function(soma_code_kind out target rooms)
+  set(kind std)
+  if(target STREQUAL "soma_aio" OR "aio" IN_LIST rooms)
+    set(kind asio)
+  endif()
+  if(target MATCHES "^soma_cli$|^soma-server$")
+    set(kind cli)
+  endif()
+  set(${out} ${kind} PARENT_SCOPE)
+endfunction()
+
+# Compiles a target's sources as code of that kind.
+function(soma_compile_as target kind)
+  if(kind MATCHES "asio|cli")
+    target_compile_options(${target} PRIVATE ${SOMA_UNHURRIED})
+  endif()
+  soma_precompiled(${target} ${kind})
+endfunction()
+
 # soma_room(NAME SOURCES a.cc … DEPENDS base sys … LIBRARIES fmt …)
 # A room is one static library soma_NAME. DEPENDS are rooms, LIBRARIES foreign targets.
 function(soma_room name)
@@ -58,6 +98,11 @@ function(soma_room name)
     set(scope INTERFACE)
   endif()
   target_include_directories(soma_${name} ${scope} ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+  soma_code_kind(kind soma_${name} "${ARG_DEPENDS}")
+  set_target_properties(soma_${name} PROPERTIES SOMA_CODE_KIND ${kind})
+  if(ARG_SOURCES)
+    soma_compile_as(soma_${name} ${kind})
+  endif()
   list(TRANSFORM ARG_DEPENDS PREPEND soma_)
   target_link_libraries(soma_${name} ${scope} ${ARG_DEPENDS} ${ARG_LIBRARIES})
   if(SOMA_TEST_SWITCHES)
@@ -73,8 +118,13 @@ function(soma_unit_tests room)
   list(TRANSFORM ARG_DEPENDS PREPEND soma_)
   target_link_libraries(${room}_test PRIVATE soma_${room} ${ARG_DEPENDS} ${ARG_LIBRARIES}
                         GTest::gmock GTest::gtest_main)
-  # gtest's macros expand to code that these two would flag in every test.
-  target_compile_options(${room}_test PRIVATE -Wno-global-constructors -Wno-shadow)
+  target_compile_options(${room}_test PRIVATE ${SOMA_TEST_COMPILE_OPTIONS})
+  get_target_property(kind soma_${room} SOMA_CODE_KIND)
+  if(kind STREQUAL "std")
+    soma_precompiled(${room}_test test)
+  else()
+    soma_precompiled(${room}_test asio_test)
+  endif()
   add_test(NAME unit.${room} COMMAND ${room}_test)
   set_tests_properties(unit.${room} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 300)
 endfunction()
@@ -84,6 +134,8 @@ endfunction()
 function(soma_program name)
   cmake_parse_arguments(ARG "STATIC" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  soma_code_kind(kind ${name} "${ARG_DEPENDS}")
+  soma_compile_as(${name} ${kind})
   list(TRANSFORM ARG_DEPENDS PREPEND soma_)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LIBRARIES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src)
@@ -104,6 +156,7 @@ function(soma_fuzz name)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   else()
     add_executable(${name} ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)
+    soma_precompiled(${name} std)
     add_test(NAME corpus.${name} COMMAND ${name} ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
     set_tests_properties(corpus.${name} PROPERTIES LABELS "corpus" TIMEOUT 300)
   endif()
