@@ -56,11 +56,9 @@ def test_exit_codes_pass_through(run):
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    made = packages.make_all(tmp_path_factory.mktemp("indices") / "tree")
-    for folder in list(made.parents)[:3]:
-        folder.chmod(0o755)  # pytest's own are its user's
-    return made
+def tree():
+    with packages.readable_folder() as folder:
+        yield packages.make_all(folder / "tree")
 
 
 PACKAGES = {

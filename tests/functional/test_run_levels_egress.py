@@ -26,16 +26,12 @@ def template():
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory, template):
+def world(template):
     """The folder with the names; this process and all that it starts are in the small internet."""
-    place = tmp_path_factory.mktemp("world")
-    for folder in list(place.parents)[:2]:
-        folder.chmod(0o755)  # pytest's own are its user's
-    place.chmod(0o755)
-    (place / "hosts").write_text(internet.HOSTS)
-    tree = packages.make_all(place / "tree")
-    with internet.entered(tree):
-        yield place
+    with packages.readable_folder() as place:
+        (place / "hosts").write_text(internet.HOSTS)
+        with internet.entered(packages.make_all(place / "tree")):
+            yield place
 
 
 @pytest.fixture(params=["container", "emulated"])
@@ -112,22 +108,20 @@ def test_a_package_is_installed(place, world, level):
 
 
 @pytest.fixture(scope="module")
-def published(template, tmp_path_factory):
+def published(template):
     """What an administrator does for the users of a machine: the template where they can read it."""
-    place = pathlib.Path("/var/tmp") / f"soma-published-{os.getpid()}"
-    place.mkdir(mode=0o755)
-    for name in ("root.erofs", "manifest.json"):
-        try:
-            os.link(template / "templates/base" / name, place / name)
-        except OSError:
-            shutil.copy2(template / "templates/base" / name, place / name)
-        (place / name).chmod(0o644)
-    yield place
-    shutil.rmtree(place)
+    with packages.readable_folder() as place:
+        for name in ("root.erofs", "manifest.json"):
+            try:
+                os.link(template / "templates/base" / name, place / name)
+            except OSError:
+                shutil.copy2(template / "templates/base" / name, place / name)
+            (place / name).chmod(0o644)
+        yield place
 
 
 @pytest.fixture(scope="module")
-def imported(published, tmp_path_factory):
+def imported(published):
     """An ordinary user's state with the template in it, which takes a while to unpack."""
     from conftest import ORDINARY_UID
     state = pathlib.Path(f"/var/tmp/soma-imported-{os.getpid()}")

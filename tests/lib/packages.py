@@ -4,12 +4,16 @@
 Each holds one tiny package that says `hello from X`.
 """
 import base64
+import contextlib
 import hashlib
 import io
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 import tarfile
+import tempfile
 import zipfile
 
 
@@ -96,6 +100,17 @@ def make_git(folder):
     git("clone", "--bare", work, folder / "hello.git")
     git("-C", folder / "hello.git", "update-server-info")
     subprocess.run(["rm", "-r", work], check=True)
+
+
+@contextlib.contextmanager
+def readable_folder():
+    """A folder that every user can read. pytest's own can't be: each session takes the others' rights away again."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="soma-world-", dir="/var/tmp"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def make_all(tree):
