@@ -34,6 +34,7 @@
 #include "policy/level.h"
 #include "policy/load.h"
 #include "policy/model.h"
+#include "probe/report.h"
 #include "sandbox/foreground_run.h"
 #include "sandbox/host_signals.h"
 #include "sys/fd.h"
@@ -121,6 +122,7 @@ class LevelRun {
       return Fail(Errc::kPermissionDenied,
                   StrCat("level ", setting_.level, " needs root; container and process do not"));
     }
+    if (!is_root) SOMA_TRY(CheckUserNamespaces());
     const std::string launcher = state_ + "/launcher";
     const std::string image =
         StrCat(launcher, "/templates/", kRunTemplate, is_root ? "/root.erofs" : "/tree");
@@ -149,6 +151,17 @@ class LevelRun {
         sandbox::ForegroundEgress::Create(
             journal, policy_, {.run = run_id_, .sandbox = setting_.sandbox_id, .tenant = {}}));
     return {};
+  }
+
+  // All that an ordinary user's container stands on.
+  Status CheckUserNamespaces() const {
+    SOMA_TRY(sys::MakeDirectories(state_, 0700));
+    const probe::Row row = probe::ProbeUserNamespace(state_);
+    if (row.finding == probe::Finding::kProven) return {};
+    return Fail(Errc::kFailedPrecondition,
+                StrCat("level ", setting_.level,
+                       " needs user namespaces, and this machine gives an ordinary user none (",
+                       row.evidence, "); ", row.remedy));
   }
 
   void Tell(const std::vector<std::string>& lines) const {

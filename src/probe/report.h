@@ -69,7 +69,9 @@ struct Report {
 // directory on the file system that the sandboxes will use (id-mapped mounts depend on it).
 Report RunAll(const std::string& scratch_parent);
 
-// Only the KVM row: for a caller that has to choose a level.
+// Only that row: for a caller that has to choose a level, or needs this one thing. `scratch_parent`
+// as above.
+Row ProbeUserNamespace(const std::string& scratch_parent);
 Row ProbeKvm();
 Row ProbeGvisor();
 

@@ -7,6 +7,10 @@
 
 namespace soma::probe {
 
+Row ProbeUserNamespace(const std::string& scratch_parent) {
+  return ProbeUserNamespace(Scratch(scratch_parent));
+}
+
 Report RunAll(const std::string& scratch_parent) {
   const Scratch scratch(scratch_parent);
   Report report;

@@ -157,6 +157,16 @@ def test_an_ordinary_users_container(ordinary, world):
     assert decisions(ordinary) == [("allow", "allowed.test:8080"), ("deny", "other.test")]
 
 
+def test_where_user_namespaces_are_forbidden_it_says_so(ordinary):
+    # One more namespace is allowed, which makes the caller an ordinary user again.
+    script = (f"echo 1 > /proc/sys/user/max_user_namespaces; exec unshare --user --map-user={ordinary.uid} --map-group={ordinary.uid}"
+              f" {BIN}/soma run --isolation container -- true")
+    done = ordinary.run(["unshare", "--map-root-user", "sh", "-c", script], cwd=ordinary.home / "work")
+    assert done.returncode == 125
+    assert "gives an ordinary user none" in done.stderr and "max_user_namespaces" in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
 def test_an_import_that_lies_is_refused(user, published):
     lying = user.home / "lying"
     lying.mkdir()
