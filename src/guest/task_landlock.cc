@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
 #include "base/result.h"
 #include "base/test_switch.h"
 #include "guest/accounts.h"

@@ -12,12 +12,11 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <expected>
 #include <filesystem>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -103,6 +102,15 @@ class OwnLauncher {
 };
 
 class RuntimeConformance : public ::testing::TestWithParam<std::string> {
+ public:
+  // The tests, each in one coroutine.
+  aio::Task<void> ASandboxLivesFromStartToStop();
+  aio::Task<void> CapturesAreAllThereOrNoneAndOnce();
+  aio::Task<void> WhatIsNotThereIsNotFound();
+  aio::Task<void> ALeaseEndsItAndCanBeRenewed();
+  aio::Task<void> CapabilitiesAreTrue();
+  aio::Task<void> ASuccessorTakesOverWithTheTokenOnly();
+
  protected:
   void SetUp() override {
     const std::string programs = Variable("SOMA_BIN_DIR");
@@ -138,7 +146,9 @@ class RuntimeConformance : public ::testing::TestWithParam<std::string> {
 
   bool HasSuccessors() const { return GetParam() != "fake"; }
 
-  void Check(const std::function<aio::Task<void>()>& body) {
+  using Body = aio::Task<void> (RuntimeConformance::*)();
+
+  void Check(Body body) {
     loop_.SpawnRoot(Drive(body));
     loop_.Run();
   }
@@ -191,8 +201,8 @@ class RuntimeConformance : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<GuestLink> link_;
 
  private:
-  aio::Job Drive(const std::function<aio::Task<void>()>& body) {
-    const Status done = co_await body();
+  aio::Job Drive(Body body) {
+    const Status done = co_await (this->*body)();
     EXPECT_TRUE(done) << done.error().message();
     loop_.Stop();
   }
@@ -204,129 +214,133 @@ class RuntimeConformance : public ::testing::TestWithParam<std::string> {
   std::uint64_t epoch_ = 0;
 };
 
+aio::Task<void> RuntimeConformance::ASandboxLivesFromStartToStop() {
+  SOMA_CO_ASSIGN(const auto handle, co_await runtime_->Start(Request("one")));
+  SOMA_CO_TRY(co_await Greet(*handle));
+  SOMA_CO_ASSIGN(const std::string out, co_await Output("echo here"));
+  EXPECT_EQ(out, "here\n");
+  EXPECT_EQ(handle->TakeWire().error().code(), Errc::kFailedPrecondition);
+  SOMA_CO_ASSIGN(const bool listed, co_await IsListed("one"));
+  EXPECT_TRUE(listed);
+  const auto again = co_await runtime_->Start(Request("one"));
+  EXPECT_FALSE(again);
+  if (!again) EXPECT_EQ(again.error().code(), Errc::kAlreadyExists);
+  const auto lives = co_await handle->WaitDeath(milliseconds(50));
+  EXPECT_FALSE(lives);
+  if (!lives) EXPECT_EQ(lives.error().code(), Errc::kDeadlineExceeded);
+  SOMA_CO_TRY(co_await handle->Stop());
+  SOMA_CO_TRY(co_await handle->Stop());
+  SOMA_CO_ASSIGN(const Death death, co_await handle->WaitDeath(kPatience));
+  EXPECT_FALSE(death.reason.empty());
+  SOMA_CO_ASSIGN(const bool still_listed, co_await IsListed("one"));
+  EXPECT_FALSE(still_listed);
+  co_return Status();
+}
+
 TEST_P(RuntimeConformance, ASandboxLivesFromStartToStop) {
-  const auto body = [this]() -> aio::Task<void> {
-    SOMA_CO_ASSIGN(const auto handle, co_await runtime_->Start(Request("one")));
-    SOMA_CO_TRY(co_await Greet(*handle));
-    SOMA_CO_ASSIGN(const std::string out, co_await Output("echo here"));
-    EXPECT_EQ(out, "here\n");
-    EXPECT_EQ(handle->TakeWire().error().code(), Errc::kFailedPrecondition);
-    SOMA_CO_ASSIGN(const bool listed, co_await IsListed("one"));
-    EXPECT_TRUE(listed);
-    const auto again = co_await runtime_->Start(Request("one"));
-    EXPECT_FALSE(again);
-    if (!again) EXPECT_EQ(again.error().code(), Errc::kAlreadyExists);
-    const auto lives = co_await handle->WaitDeath(milliseconds(50));
-    EXPECT_FALSE(lives);
-    if (!lives) EXPECT_EQ(lives.error().code(), Errc::kDeadlineExceeded);
-    SOMA_CO_TRY(co_await handle->Stop());
-    SOMA_CO_TRY(co_await handle->Stop());
-    SOMA_CO_ASSIGN(const Death death, co_await handle->WaitDeath(kPatience));
-    EXPECT_FALSE(death.reason.empty());
-    SOMA_CO_ASSIGN(const bool still_listed, co_await IsListed("one"));
-    EXPECT_FALSE(still_listed);
-    co_return Status();
-  };
-  Check(body);
+  Check(&RuntimeConformance::ASandboxLivesFromStartToStop);
+}
+
+aio::Task<void> RuntimeConformance::CapturesAreAllThereOrNoneAndOnce() {
+  SOMA_CO_ASSIGN(const auto handle, co_await runtime_->Start(Request("captured")));
+  const CaptureSockets first = handle->TakeCaptures();
+  const bool any = first.tcp4 || first.tcp6 || first.dns_udp || first.dns_tcp;
+  const bool all = first.tcp4 && first.tcp6 && first.dns_udp && first.dns_tcp;
+  EXPECT_EQ(any, all);
+  EXPECT_EQ(any, GetParam() == "container");
+  const CaptureSockets second = handle->TakeCaptures();
+  EXPECT_FALSE(second.tcp4 || second.tcp6 || second.dns_udp || second.dns_tcp);
+  co_return co_await handle->Stop();
 }
 
 TEST_P(RuntimeConformance, CapturesAreAllThereOrNoneAndOnce) {
-  const auto body = [this]() -> aio::Task<void> {
-    SOMA_CO_ASSIGN(const auto handle, co_await runtime_->Start(Request("captured")));
-    const CaptureSockets first = handle->TakeCaptures();
-    const bool any = first.tcp4 || first.tcp6 || first.dns_udp || first.dns_tcp;
-    const bool all = first.tcp4 && first.tcp6 && first.dns_udp && first.dns_tcp;
-    EXPECT_EQ(any, all);
-    EXPECT_EQ(any, GetParam() == "container");
-    const CaptureSockets second = handle->TakeCaptures();
-    EXPECT_FALSE(second.tcp4 || second.tcp6 || second.dns_udp || second.dns_tcp);
-    co_return co_await handle->Stop();
-  };
-  Check(body);
+  Check(&RuntimeConformance::CapturesAreAllThereOrNoneAndOnce);
+}
+
+aio::Task<void> RuntimeConformance::WhatIsNotThereIsNotFound() {
+  for (const char* name : {"absent", "../base", ""}) {
+    StartRequest request = Request("two");
+    request.template_id = name;
+    const auto started = co_await runtime_->Start(std::move(request));
+    EXPECT_FALSE(started);
+    if (!started) EXPECT_EQ(started.error().code(), Errc::kNotFound) << name;
+  }
+  const auto attached = co_await runtime_->Attach("nobody", {});
+  EXPECT_FALSE(attached);
+  if (!attached) EXPECT_EQ(attached.error().code(), Errc::kNotFound);
+  co_return co_await runtime_->StopUnknown("nobody");
 }
 
 TEST_P(RuntimeConformance, WhatIsNotThereIsNotFound) {
-  const auto body = [this]() -> aio::Task<void> {
-    for (const char* name : {"absent", "../base", ""}) {
-      StartRequest request = Request("two");
-      request.template_id = name;
-      const auto started = co_await runtime_->Start(std::move(request));
-      EXPECT_FALSE(started);
-      if (!started) EXPECT_EQ(started.error().code(), Errc::kNotFound) << name;
-    }
-    const auto attached = co_await runtime_->Attach("nobody", {});
-    EXPECT_FALSE(attached);
-    if (!attached) EXPECT_EQ(attached.error().code(), Errc::kNotFound);
-    co_return co_await runtime_->StopUnknown("nobody");
-  };
-  Check(body);
+  Check(&RuntimeConformance::WhatIsNotThereIsNotFound);
+}
+
+aio::Task<void> RuntimeConformance::ALeaseEndsItAndCanBeRenewed() {
+  SOMA_CO_ASSIGN(const auto handle, co_await runtime_->Start(Request("leased")));
+  SOMA_CO_TRY(co_await handle->RenewLease(seconds(1)));
+  SOMA_CO_ASSIGN(const Death death, co_await handle->WaitDeath(kPatience));
+  EXPECT_NE(death.reason, "");
+  co_return co_await handle->Stop();
 }
 
 TEST_P(RuntimeConformance, ALeaseEndsItAndCanBeRenewed) {
-  const auto body = [this]() -> aio::Task<void> {
-    SOMA_CO_ASSIGN(const auto handle, co_await runtime_->Start(Request("leased")));
-    SOMA_CO_TRY(co_await handle->RenewLease(seconds(1)));
-    SOMA_CO_ASSIGN(const Death death, co_await handle->WaitDeath(kPatience));
-    EXPECT_NE(death.reason, "");
-    co_return co_await handle->Stop();
-  };
-  Check(body);
+  Check(&RuntimeConformance::ALeaseEndsItAndCanBeRenewed);
 }
 
-TEST_P(RuntimeConformance, CapabilitiesAreTrue) {
-  const auto body = [this]() -> aio::Task<void> {
-    const Capabilities can = runtime_->capabilities();
-    SOMA_CO_ASSIGN(const auto handle, co_await runtime_->Start(Request("able")));
-    SOMA_CO_TRY(co_await Greet(*handle));
-    const Status frozen = co_await handle->Freeze();
-    EXPECT_EQ(frozen.has_value(), can.freeze);
-    if (can.freeze) {
-      const auto silent = co_await link_->Call(wire::GetStats{}, milliseconds(500));
-      EXPECT_FALSE(silent);
-      SOMA_CO_TRY(co_await handle->Thaw());
-      SOMA_CO_TRY(co_await link_->Call(wire::GetStats{}, kPatience));
-    } else {
-      EXPECT_EQ(frozen.error().code(), Errc::kUnimplemented);
-    }
-    const Status kept = co_await handle->Snapshot("kept");
-    EXPECT_EQ(kept.has_value(), can.snapshot);
-    if (!kept) EXPECT_EQ(kept.error().code(), Errc::kUnimplemented);
-    co_return co_await handle->Stop();
-  };
-  Check(body);
+aio::Task<void> RuntimeConformance::CapabilitiesAreTrue() {
+  const Capabilities can = runtime_->capabilities();
+  SOMA_CO_ASSIGN(const auto handle, co_await runtime_->Start(Request("able")));
+  SOMA_CO_TRY(co_await Greet(*handle));
+  const Status frozen = co_await handle->Freeze();
+  EXPECT_EQ(frozen.has_value(), can.freeze);
+  if (can.freeze) {
+    const auto silent = co_await link_->Call(wire::GetStats{}, milliseconds(500));
+    EXPECT_FALSE(silent);
+    SOMA_CO_TRY(co_await handle->Thaw());
+    SOMA_CO_TRY(co_await link_->Call(wire::GetStats{}, kPatience));
+  } else {
+    EXPECT_EQ(frozen.error().code(), Errc::kUnimplemented);
+  }
+  const Status kept = co_await handle->Snapshot("kept");
+  EXPECT_EQ(kept.has_value(), can.snapshot);
+  if (!kept) EXPECT_EQ(kept.error().code(), Errc::kUnimplemented);
+  co_return co_await handle->Stop();
+}
+
+TEST_P(RuntimeConformance, CapabilitiesAreTrue) { Check(&RuntimeConformance::CapabilitiesAreTrue); }
+
+aio::Task<void> RuntimeConformance::ASuccessorTakesOverWithTheTokenOnly() {
+  SOMA_CO_ASSIGN(auto first, co_await runtime_->Start(Request("kept")));
+  SOMA_CO_TRY(co_await Greet(*first));
+  SOMA_CO_ASSIGN(std::string pid, co_await Output("sleep 1000 >/dev/null 2>&1 & echo $!"));
+  GuardToken token{};
+  const auto wrong = co_await runtime_->Attach("kept", token);
+  EXPECT_FALSE(wrong);
+  token.fill(7);
+  link_.reset();
+  first.reset();
+  std::unique_ptr<SandboxHandle> second;
+  // The monitor has to notice that the first holder is gone.
+  for (int tries = 0; !second && tries < 200; ++tries) {
+    auto attached = co_await runtime_->Attach("kept", token);
+    if (attached) second = *std::move(attached);
+    if (!second) co_await aio::Sleep(loop_, milliseconds(50));
+  }
+  if (!second) co_return Fail(Errc::kUnavailable, "the sandbox was not handed over");
+  SOMA_CO_TRY(co_await Greet(*second));
+  if (pid.ends_with('\n')) pid.pop_back();
+  SOMA_CO_ASSIGN(const std::string lives,
+                 co_await Output(StrCat("test -d /proc/", pid, " && echo lives")));
+  EXPECT_EQ(lives, "lives\n");
+  SOMA_CO_TRY(co_await runtime_->StopUnknown("kept"));
+  SOMA_CO_ASSIGN(const bool listed, co_await IsListed("kept"));
+  EXPECT_FALSE(listed);
+  co_return Status();
 }
 
 TEST_P(RuntimeConformance, ASuccessorTakesOverWithTheTokenOnly) {
   if (!HasSuccessors()) GTEST_SKIP() << "a sandbox of the fake level ends with its server";
-  const auto body = [this]() -> aio::Task<void> {
-    SOMA_CO_ASSIGN(auto first, co_await runtime_->Start(Request("kept")));
-    SOMA_CO_TRY(co_await Greet(*first));
-    SOMA_CO_ASSIGN(std::string pid, co_await Output("sleep 1000 >/dev/null 2>&1 & echo $!"));
-    GuardToken token{};
-    const auto wrong = co_await runtime_->Attach("kept", token);
-    EXPECT_FALSE(wrong);
-    token.fill(7);
-    link_.reset();
-    first.reset();
-    std::unique_ptr<SandboxHandle> second;
-    // The monitor has to notice that the first holder is gone.
-    for (int tries = 0; !second && tries < 200; ++tries) {
-      auto attached = co_await runtime_->Attach("kept", token);
-      if (attached) second = *std::move(attached);
-      if (!second) co_await aio::Sleep(loop_, milliseconds(50));
-    }
-    if (!second) co_return Fail(Errc::kUnavailable, "the sandbox was not handed over");
-    SOMA_CO_TRY(co_await Greet(*second));
-    if (pid.ends_with('\n')) pid.pop_back();
-    SOMA_CO_ASSIGN(const std::string lives,
-                   co_await Output(StrCat("test -d /proc/", pid, " && echo lives")));
-    EXPECT_EQ(lives, "lives\n");
-    SOMA_CO_TRY(co_await runtime_->StopUnknown("kept"));
-    SOMA_CO_ASSIGN(const bool listed, co_await IsListed("kept"));
-    EXPECT_FALSE(listed);
-    co_return Status();
-  };
-  Check(body);
+  Check(&RuntimeConformance::ASuccessorTakesOverWithTheTokenOnly);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, RuntimeConformance,
