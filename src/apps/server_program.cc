@@ -5,9 +5,11 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,8 +44,11 @@
 #include "sys/fd.h"
 #include "sys/plain_file.h"
 #include "sys/real_clock.h"
+#include "sys/seccomp.h"
+#include "sys/service_user.h"
 #include "sys/soma_paths.h"
 #include "tenant/keyring.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::apps {
 namespace {
@@ -104,8 +109,24 @@ Result<Directories> FindDirectories() {
   SOMA_ASSIGN(const std::string state, sys::StateDirectory());
   Directories found{.server = state + "/server", .journal = state + "/journal", .runtime = {}};
   SOMA_ASSIGN(found.runtime, sys::RuntimeDirectory());
-  SOMA_TRY(sys::MakeDirectories(found.server, 0700));
   return found;
+}
+
+// From here on it can't execute, trace, mount, load or become anything, and it owns nothing but its
+// own two directories. A thread keeps the filter that it was made with, so there is none yet.
+Status LockDown(const ServerOptions& options, const Directories& directories) {
+  SOMA_TRY(sys::MakeServiceDirectory(directories.server));
+  SOMA_TRY(sys::MakeServiceDirectory(directories.journal));
+#if SOMA_TEST_SWITCHES
+  // Only in test builds: the guest is a child of ours, which takes a fork.
+  if (options.level == "none") return {};
+#endif
+  SOMA_TRY_WHILE(sys::BecomeServiceUser(), "becoming the server's user");
+  if (options.parent != 0) SOMA_TRY(sys::EndWithParent(options.parent, SIGTERM));
+  const int failed = sys::LoadSeccomp(
+      walls::ProgramFor(walls::SeccompProfile::kServer, walls::SeccompNotify::kNone));
+  if (failed == 0) return {};
+  return std::unexpected(Error::FromErrno(failed, "loading the server's seccomp filter"));
 }
 
 // "auto" takes the strongest level that the launcher can build; `emulated` only by its name.
@@ -142,7 +163,8 @@ Result<Fd> ListenAt(const std::string& where) {
 
 class Server {
  public:
-  Server(const ServerOptions& options, Log& log) : options_(options), log_(log) {}
+  Server(const ServerOptions& options, Directories directories, Log& log)
+      : options_(options), log_(log), directories_(std::move(directories)) {}
 
   aio::Job Start() {
     const Status started = co_await TryStart();
@@ -170,7 +192,6 @@ class Server {
 
  private:
   Status Prepare() {
-    SOMA_ASSIGN(directories_, FindDirectories());
     SOMA_ASSIGN(journal_, audit::Journal::Open({.directory = directories_.journal,
                                                 .run = crypto::RandomHex(random_, 8),
                                                 .clock = &clock_}));
@@ -284,11 +305,11 @@ class Server {
 
   const ServerOptions& options_;
   Log& log_;
+  Directories directories_;
   int exit_code_ = 0;
   aio::Loop loop_;
   sys::RealClock clock_;
   sys::RealRandom random_;
-  Directories directories_;
   std::unique_ptr<audit::Journal> journal_;
   aio::WorkerPool workers_{kWorkers};
   std::unique_ptr<egress::FlushingRecorder> recorder_;
@@ -311,9 +332,16 @@ int RunServer(const ServerOptions& options) {
   // A resolver's search domains would turn an allowed name into another one.
   (void)::setenv("LOCALDOMAIN", "", 1);
   ServerLog log;
+  auto directories = FindDirectories();
+  const Status locked =
+      directories ? LockDown(options, *directories) : Status(std::unexpected(directories.error()));
+  if (!locked) {
+    log.Error(locked.error().message());
+    return kOwnFailure;
+  }
   // Not destroyed: the coroutines that still run, and what they run on, know each other in both
   // directions, and the end of the process frees them all. Sandboxes go on without us.
-  auto* server = new Server(options, log);
+  auto* server = new Server(options, *std::move(directories), log);
   return server->Run();
 }
 

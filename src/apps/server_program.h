@@ -3,6 +3,8 @@
 #ifndef SOMA_APPS_SERVER_PROGRAM_H_
 #define SOMA_APPS_SERVER_PROGRAM_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,10 +20,13 @@ struct ServerOptions {
   std::uint64_t memory_mib = 512;
   std::uint64_t disk_mib = 1024;
   std::size_t sandboxes_max = 200;
+  pid_t parent = 0;  // ends with this one, which started it; 0: with nobody
   api::ApiOptions api;
 };
 
-// Serves until SIGTERM or SIGINT; 0 then, 125 when it could not start.
+// Serves until SIGTERM or SIGINT; 0 then, 125 when it could not start. Before it reads a foreign
+// byte it has no privilege left: no capability, no way to get one, the seccomp profile `server`,
+// and, where root started it, the user of sys/service_user.h. Call it before the first thread.
 int RunServer(const ServerOptions& options);
 
 }  // namespace soma::apps

@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -21,12 +23,14 @@
 #include "base/text.h"
 #include "control/messages.h"
 #include "launcher/ids.h"
+#include "launcher/lock_down.h"
 #include "launcher/log.h"
 #include "launcher/parent.h"
 #include "launcher/worker.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"
 #include "sys/real_clock.h"
+#include "sys/service_user.h"
 #include "sys/soma_paths.h"
 
 namespace {
@@ -51,6 +55,8 @@ constexpr std::string_view kHelp =
     "                         default: the launcher's own)\n"
     "  --sandboxes-max N      refuse more at the same time (default 256)\n"
     "  --ready N              keep so many prepared (default 2)\n"
+    "  --parent PID           end, with every sandbox, when this process ends, which started it\n"
+    "  --idle-exit SECONDS    end after so long without a client and a sandbox\n"
     "  --help                 this text\n\n"
     "State: SOMA_STATE_DIR and SOMA_RUNTIME_DIR, else /var/lib/soma and /run/soma.\n";
 
@@ -59,6 +65,8 @@ struct Options {
   std::uint32_t server_uid = geteuid();
   std::size_t sandboxes_max = 256;
   std::size_t ready = 2;
+  pid_t parent = 0;             // ends with this process, which started it; 0: with nobody
+  std::uint32_t idle_exit = 0;  // seconds; 0: never
   std::optional<std::size_t>
       worker_listeners;  // this is the worker; so many HTTP sockets came along
   bool help = false;
@@ -97,6 +105,10 @@ Status ParseOne(const std::string& name, const std::string& value, Options& opti
     options.sandboxes_max = *number;
   } else if (name == "--ready" && *number <= soma::control::kAllocateMax) {
     options.ready = *number;
+  } else if (name == "--parent") {
+    options.parent = static_cast<pid_t>(*number);
+  } else if (name == "--idle-exit") {
+    options.idle_exit = *number;
   } else if (name == "--worker" && *number <= kHttpListenersMax) {
     options.worker_listeners = *number;
   } else {
@@ -114,7 +126,8 @@ Result<Options> Parse(const std::vector<std::string>& arguments) {
       continue;
     }
     const bool known = name == "--listen" || name == "--server-user" || name == "--sandboxes-max" ||
-                       name == "--ready" || name == "--worker";
+                       name == "--ready" || name == "--parent" || name == "--idle-exit" ||
+                       name == "--worker";
     if (!known) {
       return Fail(Errc::kInvalidArgument, StrCat("unknown option ", soma::EscapeForTerminal(name)));
     }
@@ -154,12 +167,14 @@ Status RunWorker(const Options& options, const std::string& program) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "soma-worker");
   RaiseDescriptorLimit();
+  SOMA_TRY(soma::launcher::LockDownWorker());
   soma::launcher::WorkerOptions worker;
   SOMA_ASSIGN(worker.paths, FindPaths());
   worker.programs = program.substr(0, program.rfind('/'));
   worker.server_uid = options.server_uid;
   worker.sandboxes_max = options.sandboxes_max;
   worker.ready_wanted = options.ready;
+  worker.idle_exit = std::chrono::seconds(options.idle_exit);
   using soma::control::Regime;
   const bool own_server = options.server_uid == geteuid();
   worker.regime = geteuid() != 0 ? Regime::kRootless
@@ -191,6 +206,7 @@ std::vector<std::string> WorkerEnvironment() {
 Status Run(const Options& options, const std::vector<std::string>& arguments) {
   SOMA_ASSIGN(const std::string program, OwnProgram());
   if (options.worker_listeners) return RunWorker(options, program);
+  if (options.parent != 0) SOMA_TRY(soma::sys::EndWithParent(options.parent, SIGTERM));
   soma::launcher::ParentOptions parent;
   SOMA_ASSIGN(parent.paths, FindPaths());
   parent.program = program;

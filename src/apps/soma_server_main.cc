@@ -23,6 +23,8 @@ void Declare(CLI::App& app, soma::apps::ServerOptions& options) {
   app.add_option("--memory-mb", options.memory_mib, "memory of a sandbox, MiB");
   app.add_option("--disk-mb", options.disk_mib, "disk of a sandbox, MiB");
   app.add_option("--sandboxes-max", options.sandboxes_max, "refuse more at the same time");
+  app.add_option("--parent", options.parent, "end with this process, which started the server")
+      ->group("");
   app.add_option("--default-user", options.default_user, "as whom commands run inside");
 }
 

@@ -18,6 +18,7 @@
 #include "audit/chain.h"
 #include "audit/file_end.h"
 #include "audit/layout.h"
+#include "audit/open_in.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
@@ -43,7 +44,7 @@ Status Damaged(std::string_view directory, std::string_view what) {
 bool MayBeFresh(const std::string& directory, const Listing& listing) {
   if (listing.segments.empty()) return true;
   if (listing.segments.back() != 0) return false;
-  const auto file = sys::OpenFile(SegmentPath(directory, 0), O_RDONLY | O_NOFOLLOW);
+  const auto file = OpenIn(directory, SegmentPath(directory, 0), O_RDONLY);
   if (!file) return false;
   const auto end = ReadFileEnd(*file);
   if (!end) return false;
@@ -82,10 +83,11 @@ Result<LockedHead> LockedHead::TryTake(const std::string& directory) {
 Result<LockedHead> LockedHead::TakeWithin(const std::string& directory, int patience_milliseconds) {
   LockedHead head;
   head.directory_ = directory;
-  auto lock = sys::OpenFile(LockPath(directory), O_RDWR | O_CREAT | O_NOFOLLOW);
+  auto lock = OpenIn(directory, LockPath(directory), O_RDWR | O_CREAT);
   if (!lock && lock.error().errno_value() == ENOENT) {
-    SOMA_TRY(sys::MakeDirectories(StrCat(directory, "/segments"), 0700));
-    lock = sys::OpenFile(LockPath(directory), O_RDWR | O_CREAT | O_NOFOLLOW);
+    SOMA_TRY(sys::MakeDirectories(directory, 0700));
+    SOMA_TRY(MakeFolderIn(directory, StrCat(directory, "/segments")));
+    lock = OpenIn(directory, LockPath(directory), O_RDWR | O_CREAT);
   }
   if (!lock) return std::unexpected(std::move(lock).error().While("opening the journal"));
   head.lock_ = *std::move(lock);
@@ -98,7 +100,7 @@ Result<LockedHead> LockedHead::TakeWithin(const std::string& directory, int pati
 
 Status LockedHead::Load() {
   const std::string path = HeadPath(directory_);
-  SOMA_ASSIGN(file_, sys::OpenFile(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW));
+  SOMA_ASSIGN(file_, OpenIn(directory_, path, O_RDWR | O_CREAT | O_APPEND));
   SOMA_TRY(LoadLastLine(file_));
   SOMA_ASSIGN(const std::uint64_t size, sys::FileSize(file_));
   if (size > 0) return RotateWhenLarge(size);
@@ -111,7 +113,7 @@ Status LockedHead::Load() {
     return {};
   }
   const std::string old_path = OldHeadPath(directory_, listing.old_heads.back());
-  SOMA_ASSIGN(const Fd old, sys::OpenFile(old_path, O_RDWR | O_NOFOLLOW));
+  SOMA_ASSIGN(const Fd old, OpenIn(directory_, old_path, O_RDWR));
   return LoadLastLine(old);
 }
 
@@ -143,7 +145,7 @@ Status LockedHead::RotateWhenLarge(std::uint64_t size) {
   if (::rename(path.c_str(), OldHeadPath(directory_, first->number).c_str()) != 0) {
     return std::unexpected(Error::FromErrno(errno, "setting the old head file aside"));
   }
-  SOMA_ASSIGN(file_, sys::OpenFile(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW));
+  SOMA_ASSIGN(file_, OpenIn(directory_, path, O_RDWR | O_CREAT | O_APPEND));
   return {};
 }
 

@@ -20,6 +20,7 @@
 #include "audit/file_end.h"
 #include "audit/head.h"
 #include "audit/layout.h"
+#include "audit/open_in.h"
 #include "audit/opening.h"
 #include "audit/recorder.h"
 #include "audit/seal.h"
@@ -76,11 +77,11 @@ Status Append(Segment& segment, const Event& event) {
 
 Result<Fd> CreateSegmentFile(const std::string& directory, std::uint64_t number) {
   const std::string path = SegmentPath(directory, number);
-  constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW;
-  auto file = sys::OpenFile(path, kFlags);
+  constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_APPEND;
+  auto file = OpenIn(directory, path, kFlags);
   if (!file && file.error().code() == Errc::kNotFound) {
-    SOMA_TRY(sys::MakeDirectories(SegmentFolder(directory, number), 0700));
-    file = sys::OpenFile(path, kFlags);
+    SOMA_TRY(MakeFolderIn(directory, SegmentFolder(directory, number)));
+    file = OpenIn(directory, path, kFlags);
   }
   return file;
 }
@@ -105,7 +106,7 @@ Result<Segment> TakeIdleSegment(const JournalOptions& options, LockedHead& head)
   const std::vector<std::uint64_t> idle = head.last().idle;
   for (auto number = idle.rbegin(); number != idle.rend(); ++number) {
     auto file =
-        sys::OpenFile(SegmentPath(options.directory, *number), O_RDWR | O_APPEND | O_NOFOLLOW);
+        OpenIn(options.directory, SegmentPath(options.directory, *number), O_RDWR | O_APPEND);
     if (!file) continue;
     const auto locked = sys::TryLock(*file, sys::LockKind::kExclusive);
     if (!locked || !*locked) continue;

@@ -13,6 +13,7 @@
 #include "audit/head.h"
 #include "audit/journal.h"
 #include "audit/layout.h"
+#include "audit/open_in.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "sys/fd.h"
@@ -29,7 +30,7 @@ constexpr std::uint64_t kSegmentBytesMax = 1ULL << 30;
 // The seal for a segment whose writer is gone; nullopt when it lives, is damaged or missing.
 std::optional<HeadEntry> SealFor(const std::string& directory, std::uint64_t segment,
                                  WallTime now) {
-  const auto file = sys::OpenFile(SegmentPath(directory, segment), O_RDONLY | O_NOFOLLOW);
+  const auto file = OpenIn(directory, SegmentPath(directory, segment), O_RDONLY);
   if (!file) return std::nullopt;
   const auto locked = sys::TryLock(*file, sys::LockKind::kShared);
   if (!locked || !*locked) return std::nullopt;

@@ -19,6 +19,7 @@
 #include "audit/chain.h"
 #include "audit/event.h"
 #include "audit/layout.h"
+#include "audit/open_in.h"
 #include "base/result.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"
@@ -43,8 +44,7 @@ void SortByTime(std::vector<TailRecord>& records) {
 Result<std::vector<TailRecord>> Tail::ReadNew(std::uint64_t segment) {
   std::vector<TailRecord> records;
   std::uint64_t& done = read_[segment];
-  SOMA_ASSIGN(const Fd file,
-              sys::OpenFile(SegmentPath(directory_, segment), O_RDONLY | O_NOFOLLOW));
+  SOMA_ASSIGN(const Fd file, OpenIn(directory_, SegmentPath(directory_, segment), O_RDONLY));
   SOMA_ASSIGN(const std::uint64_t size, sys::FileSize(file));
   if (size <= done) return records;
   const std::uint64_t want = std::min(size - done, kReadBytesMax);

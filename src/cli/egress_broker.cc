@@ -5,7 +5,7 @@
 // It gets the policy as policy::Handover on a descriptor, and on the control socket one packet with
 // the four sockets of the sandbox's network namespace (walls::CaptureSockets in their order). It
 // answers one byte 'R' once it serves, and ends when the control socket's other end is closed.
-#include <sys/prctl.h>
+#include <fcntl.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -25,6 +25,7 @@
 #include "audit/journal.h"
 #include "base/error.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "egress/broker.h"
@@ -38,6 +39,7 @@
 #include "sys/message_socket.h"
 #include "sys/plain_file.h"
 #include "sys/seccomp.h"
+#include "sys/service_user.h"
 #include "sys/soma_paths.h"
 #include "walls/seccomp_profile.h"
 
@@ -76,6 +78,7 @@ Result<egress::CaptureListeners> ReceiveListeners(const Fd& control) {
 // It reads hostile bytes: from here on it can't execute, trace, mount, load or become anything.
 // Before the first thread, since a thread keeps the filter that it was made with.
 Status LockDown() {
+  SOMA_TRY_WHILE(sys::BecomeServiceUser(), "becoming the broker's user");
   const sys::SeccompProgram program =
       walls::ProgramFor(walls::SeccompProfile::kServer, walls::SeccompNotify::kNone);
   if (const int failed = sys::LoadSeccomp(program); failed != 0) {
@@ -104,10 +107,15 @@ Status Serve(Context& context, const BrokerOptions& options) {
   const Fd policy_descriptor(options.policy);
   SOMA_ASSIGN(policy::Policy policy, ReadPolicy(policy_descriptor));
   SOMA_ASSIGN(const std::string state, sys::StateDirectory());
-  SOMA_ASSIGN(const auto journal, audit::Journal::Open({.directory = state + "/journal",
-                                                        .run = options.identity.run,
-                                                        .clock = &context.clock}));
+  const std::string journal_path = state + "/journal";
+  SOMA_TRY(sys::MakeServiceDirectory(journal_path));
+  // Held open: root may keep its state where the broker's user can't pass.
+  SOMA_ASSIGN(const Fd journal_directory, sys::OpenFile(journal_path, O_PATH | O_DIRECTORY));
   SOMA_TRY(LockDown());
+  SOMA_ASSIGN(const auto journal,
+              audit::Journal::Open({.directory = StrCat("/proc/self/fd/", journal_directory.get()),
+                                    .run = options.identity.run,
+                                    .clock = &context.clock}));
   aio::Loop loop;
   // Destroyed in the reverse order: the workers end while the recorder that they use is there.
   std::optional<egress::FlushingRecorder> recorder;
@@ -140,9 +148,6 @@ void AddEgressBroker(CLI::App& tools, Context& context) {
   broker->add_option("--sandbox", options->identity.sandbox, "Id for the record");
   broker->add_option("--tenant", options->identity.tenant, "Id for the record");
   broker->callback([&context, options] {
-    // Whoever traced or dumped it would hold the sockets.
-    (void)::prctl(PR_SET_DUMPABLE, 0);
-    (void)::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     // A resolver's search domains would turn an allowed name into another one.
     (void)::setenv("LOCALDOMAIN", "", 1);
     const Status status = Serve(context, *options);

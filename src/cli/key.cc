@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/commands.h"
-#include "sys/plain_file.h"
+#include "sys/service_user.h"
 #include "sys/soma_paths.h"
 #include "tenant/keyring.h"
 
@@ -28,21 +28,30 @@ struct KeyOptions {
   std::string id;
 };
 
-// The keyring of this machine's server, with the journal that its changes go into.
+// The keyring of this machine's server, with the journal that its changes go into. Both belong to
+// the server's user, as whom root works here.
 struct OpenKeyring {
+  sys::ActAsServiceUser actor;
   std::unique_ptr<audit::Journal> journal;
   tenant::Keyring keyring;
 };
 
+Result<std::string> PrepareState() {
+  SOMA_ASSIGN(std::string state, sys::StateDirectory());
+  SOMA_TRY(sys::MakeServiceDirectory(state + "/server"));
+  SOMA_TRY(sys::MakeServiceDirectory(state + "/journal"));
+  return state;
+}
+
 Result<OpenKeyring> OpenServersKeyring(const Context& context) {
-  SOMA_ASSIGN(const std::string state, sys::StateDirectory());
-  SOMA_TRY(sys::MakeDirectories(state + "/server", 0700));
+  SOMA_ASSIGN(const std::string state, PrepareState());
+  SOMA_ASSIGN(auto actor, sys::ActAsServiceUser::Begin());
   SOMA_ASSIGN(auto journal,
               audit::Journal::Open(
                   {.directory = state + "/journal", .run = "soma-key", .clock = &context.clock}));
   SOMA_ASSIGN(auto keyring, tenant::Keyring::Open(state + "/server/keys.db", *journal,
                                                   context.clock, context.random));
-  return OpenKeyring{std::move(journal), std::move(keyring)};
+  return OpenKeyring{std::move(actor), std::move(journal), std::move(keyring)};
 }
 
 std::string InfoJson(const tenant::KeyInfo& key, std::string_view secret) {
@@ -67,8 +76,8 @@ Status RunCreate(const Context& context, const KeyOptions& options) {
 }
 
 Status RunList(const Context& context, const KeyOptions&) {
-  SOMA_ASSIGN(const std::string state, sys::StateDirectory());
-  SOMA_TRY(sys::MakeDirectories(state + "/server", 0700));
+  SOMA_ASSIGN(const std::string state, PrepareState());
+  SOMA_ASSIGN(const auto actor, sys::ActAsServiceUser::Begin());
   // Looking changes nothing, so there is nothing to record.
   audit::MemoryRecorder nowhere;
   SOMA_ASSIGN(auto keyring, tenant::Keyring::Open(state + "/server/keys.db", nowhere, context.clock,

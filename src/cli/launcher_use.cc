@@ -30,6 +30,8 @@ using sys::LockKind;
 // Longer than a launcher's start and stop together.
 constexpr std::chrono::seconds kGatePatience{120};
 constexpr std::chrono::seconds kUsersPatience{10};
+// A command that is killed stops nothing; its launcher sees that nobody is left.
+constexpr std::chrono::seconds kIdleExit{10};
 constexpr std::uint64_t kLogBytesMax = 1 << 20;
 
 // Names the launcher that a command has started, so that another command can stop it.
@@ -72,9 +74,10 @@ Status LauncherUse::Start() {
   // Its words go into a file: they are no part of what the command prints, and a stream of ours
   // that it held would stay open for as long as others use it.
   SOMA_ASSIGN(const Fd log, sys::OpenFile(log_, O_RDWR | O_CREAT | O_TRUNC));
-  SOMA_ASSIGN(sys::Process launcher, StartBeside({.name = "soma-launcher",
-                                                  .arguments = {"--ready", "0"},
-                                                  .detached_to = log.get()}));
+  SOMA_ASSIGN(sys::Process launcher,
+              StartBeside({.name = "soma-launcher",
+                           .arguments = {"--ready", "0", "--idle-exit", StrCat(kIdleExit.count())},
+                           .detached_to = log.get()}));
   SOMA_ASSIGN(const sys::ProcessIdentity identity, sys::IdentityOf(launcher.pid()));
   const std::string name = StrCat(identity.pid, " ", identity.start_ticks);
   Status status = sys::WriteFileAtomically(StartedPath(runtime_), AsBytes(name));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LauncherUse: a launcher for as long as one command needs it. The one that runs already (a
 // service's, or `soma serve`'s) is taken; without one a launcher is started, which other commands
-// share, and the last of them stops it. A command that is killed leaves that to the next one; its
-// sandbox ends by its lease.
+// share, and the last of them stops it. When that one is killed the launcher ends by itself some
+// seconds after its sandbox, which ends with the command.
 #ifndef SOMA_CLI_LAUNCHER_USE_H_
 #define SOMA_CLI_LAUNCHER_USE_H_
 

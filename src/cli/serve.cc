@@ -35,6 +35,7 @@
 #include "sys/fd.h"
 #include "sys/plain_file.h"
 #include "sys/process.h"
+#include "sys/service_user.h"
 #include "sys/soma_paths.h"
 #include "tenant/keyring.h"
 
@@ -74,7 +75,8 @@ Result<Places> FindPlaces() {
   places.server = state + "/server";
   places.journal = state + "/journal";
   SOMA_ASSIGN(places.runtime, sys::RuntimeDirectory());
-  SOMA_TRY(sys::MakeDirectories(places.server, 0700));
+  SOMA_TRY(sys::MakeServiceDirectory(places.server));
+  SOMA_TRY(sys::MakeServiceDirectory(places.journal));
   SOMA_TRY(sys::MakeDirectories(places.runtime, 0700));
   return places;
 }
@@ -83,6 +85,7 @@ Result<Places> FindPlaces() {
 // owner can read, beside a database that holds nothing but hashes.
 Result<std::string> ServeKey(const Context& context, const Places& places) {
   const std::string path = places.server + "/serve.key";
+  SOMA_ASSIGN(const auto actor, sys::ActAsServiceUser::Begin());
   SOMA_ASSIGN(auto journal,
               audit::Journal::Open(
                   {.directory = places.journal, .run = "soma-serve", .clock = &context.clock}));
@@ -96,8 +99,18 @@ Result<std::string> ServeKey(const Context& context, const Places& places) {
   return made.key;
 }
 
+// Both end when this process does, however that goes: the launcher takes every sandbox along.
+Result<sys::Process> StartLauncher(const ServeOptions& options) {
+  std::vector<std::string> arguments = {"--listen", options.listen, "--parent", StrCat(::getpid())};
+  if (sys::HasServiceUser()) {
+    arguments.insert(arguments.end(), {"--server-user", StrCat(sys::kServiceUser)});
+  }
+  return StartBeside({.name = "soma-launcher", .arguments = std::move(arguments)});
+}
+
 Result<sys::Process> StartServer(const ServeOptions& options) {
-  std::vector<std::string> arguments = {"--listen", options.listen, "--level", options.level};
+  std::vector<std::string> arguments = {"--listen",    options.listen, "--level",
+                                        options.level, "--parent",     StrCat(::getpid())};
   if (!options.domain.empty()) {
     arguments.insert(arguments.end(), {"--domain", options.domain});
   }
@@ -180,8 +193,7 @@ Status Serve(const Context& context, const ServeOptions& options) {
   action.sa_handler = OnStop;
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGINT, &action, nullptr);
-  SOMA_ASSIGN(sys::Process launcher,
-              StartBeside({.name = "soma-launcher", .arguments = {"--listen", options.listen}}));
+  SOMA_ASSIGN(sys::Process launcher, StartLauncher(options));
   Status status = WaitForLauncher(places.runtime + "/launcher.sock", launcher);
   if (status) {
     auto server = StartServer(options);

@@ -122,7 +122,9 @@ struct Request {
   Limits limits;                               // kStart; disk_bytes and inodes in kAllocate
   std::uint32_t lease_seconds = 0;             // kStart, kRenew: 1 to kLeaseSecondsMax
   std::uint32_t count = 0;                     // kAllocate: 0 to kAllocateMax
-  Token token{};                               // kStart, kAttach
+  // kStart, kAttach. All zero in kStart: the sandbox belongs to the connection that the reply hands
+  // out. It ends when that is closed, and nobody can attach.
+  Token token{};
 
   friend bool operator==(const Request&, const Request&) = default;
 };

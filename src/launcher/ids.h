@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "sys/service_user.h"
+
 namespace soma::launcher {
 
 inline constexpr std::uint32_t kSlotsMax = 2048;
@@ -33,6 +35,7 @@ constexpr SlotIds IdsOfSlot(std::uint32_t slot) {
 }
 static_assert(IdsOfSlot(kSlotsMax - 1).outer_root < 0x7fffffff);
 static_assert(IdsOfSlot(kSlotsMax - 1).first + kRangeSize <= kFirstMonitor);
+static_assert(IdsOfSlot(kSlotsMax - 1).outer_root < sys::kServiceUser);
 
 }  // namespace soma::launcher
 

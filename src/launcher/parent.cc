@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <utility>
@@ -100,14 +101,19 @@ class WorkerProcess {
   Fd stop_;
 };
 
-// Reaps every child that has ended: the worker, and monitors whose worker died. True when `pid` was
-// among them.
-bool Reap(pid_t pid) {
-  bool found = false;
+enum class WorkerIs : std::uint8_t { kRunning, kDead, kDone };
+
+// Reaps every child that has ended: the worker `pid`, and monitors whose worker died. The worker is
+// done when it has left of its own accord, everything cleaned up.
+WorkerIs Reap(pid_t pid) {
+  WorkerIs worker = WorkerIs::kRunning;
   for (;;) {
-    const pid_t ended = waitpid(-1, nullptr, WNOHANG);
-    if (ended <= 0) return found;
-    found = found || ended == pid;
+    int status = 0;
+    const pid_t ended = waitpid(-1, &status, WNOHANG);
+    if (ended <= 0) return worker;
+    if (ended != pid) continue;
+    const bool done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    worker = done ? WorkerIs::kDone : WorkerIs::kDead;
   }
 }
 
@@ -140,13 +146,13 @@ void EndWorker(WorkerProcess& worker, const Fd& signals) {
   constexpr int kStepMs = 100;
   for (int waited = 0; waited < kStopPatienceMs; waited += kStepMs) {
     (void)WaitForSignal(signals, kStepMs);
-    if (Reap(worker.pid())) return;
+    if (Reap(worker.pid()) != WorkerIs::kRunning) return;
   }
   Log("the worker does not end and is killed; the next start cleans up");
   worker.Kill();
   pollfd wait{.fd = worker.pidfd().get(), .events = POLLIN, .revents = 0};
   poll(&wait, 1, kStepMs);
-  Reap(worker.pid());
+  (void)Reap(worker.pid());
 }
 
 }  // namespace
@@ -167,7 +173,9 @@ Status RunParent(const ParentOptions& options) {
         stop = true;
         break;
       }
-      if (Reap(worker.pid())) break;
+      const WorkerIs now = Reap(worker.pid());
+      stop = now == WorkerIs::kDone;
+      if (now != WorkerIs::kRunning) break;
     }
     if (stop) break;
     // A worker that dies at once, again and again, must not take the whole machine.

@@ -29,7 +29,8 @@ inline constexpr int kWorkerListener = 3;
 inline constexpr int kWorkerStop = 4;  // end of file: end every sandbox and leave
 inline constexpr int kWorkerFirstHttp = 5;
 
-// Returns after SIGTERM or SIGINT, when the worker has ended every sandbox. kUnavailable when
+// Returns after SIGTERM or SIGINT, when the worker has ended every sandbox, or when the worker has
+// left because nobody needed it (WorkerOptions::idle_exit). kUnavailable when
 // another launcher holds this state directory.
 Status RunParent(const ParentOptions& options);
 

@@ -96,11 +96,28 @@ Status Worker::Run() {
   return {};
 }
 
-int Worker::TimeoutMs() const {
+std::optional<std::chrono::milliseconds> Worker::UntilIdleExit() {
+  const bool somebody =
+      !clients_.empty() || !draining_.empty() ||
+      std::ranges::any_of(sandboxes_, [](const auto& item) { return bool(item.second->link); });
+  if (somebody || options_.idle_exit.count() == 0) {
+    alone_since_.reset();
+    return std::nullopt;
+  }
+  if (!alone_since_) alone_since_ = clock_.MonotonicNow();
+  return std::chrono::ceil<std::chrono::milliseconds>(*alone_since_ + options_.idle_exit -
+                                                      clock_.MonotonicNow());
+}
+
+int Worker::TimeoutMs() {
+  const auto until_exit = UntilIdleExit();
   if (!draining_.empty()) return kDrainPauseMs;
   if (accept_paused_) return kAcceptPauseMs;
   // There may be something to prepare: look for requests without waiting, then prepare.
-  return idle_done_ ? -1 : 0;
+  if (!idle_done_) return 0;
+  if (!until_exit) return -1;
+  stopping_ = until_exit->count() <= 0;
+  return static_cast<int>(std::max<std::int64_t>(0, until_exit->count()));
 }
 
 void Worker::PollOnce(int timeout_ms) {

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -39,6 +40,8 @@ struct WorkerOptions {
   std::uint32_t server_uid = 0;
   std::size_t sandboxes_max = 256;
   std::size_t ready_wanted = 2;
+  // Without a client and a living sandbox for so long: stop as `stop` asks. Zero: never.
+  std::chrono::seconds idle_exit{0};
   Fd listener;           // the launcher's own socket, bound and listening
   std::vector<Fd> http;  // kept for the server, never read here
   Fd stop;               // readable: end every sandbox, clean up, return
@@ -65,11 +68,13 @@ class Worker {
 
   // worker.cc: the loop.
   void PollOnce(int timeout_ms);
-  int TimeoutMs() const;
+  int TimeoutMs();
   void AcceptClient();
   void ReceiveFrom(ClientId id);
   void Send(ClientId id, const control::Reply& reply, const std::vector<int>& descriptors = {});
   void IdleStep();
+  // Nobody is here: how long until that is reason enough to leave; nothing while somebody is.
+  std::optional<std::chrono::milliseconds> UntilIdleExit();
   void Stop();
 
   // requests.cc: what the server asks.
@@ -132,6 +137,7 @@ class Worker {
   // Monitors that still sit in their sandbox's cgroup.
   std::vector<control::SandboxId> to_move_home_;
   bool stopping_ = false;
+  std::optional<MonotonicTime> alone_since_;
   // No descriptors were left at the last accept: don't spin on a listener that stays readable.
   bool accept_paused_ = false;
   // Nothing is left to prepare, or preparing failed: not again before something changes.

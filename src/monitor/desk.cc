@@ -25,6 +25,7 @@ Desk::Desk(const control::Order& order, ConnectionId attached, MonotonicTime now
     : token_(order.token),
       launcher_uid_(order.launcher_uid),
       server_uid_(order.server_uid),
+      foreground_(order.token == control::Token{}),
       attached_(attached),
       lease_end_(now + std::chrono::seconds(order.lease_seconds)) {
   status_.sandbox = order.sandbox;
@@ -43,7 +44,7 @@ Answer Desk::Attach(const Asker& asker, const control::Request& request, Monoton
   if (!from_launcher && asker.uid != server_uid_) {
     return Refuse(request, Errc::kPermissionDenied, "only the server's user may attach");
   }
-  if (!control::SameToken(request.token, token_)) {
+  if (foreground_ || !control::SameToken(request.token, token_)) {
     return Refuse(request, Errc::kUnauthenticated, "the token is not this sandbox's");
   }
   const ConnectionId connection = through_launcher.value_or(asker.connection);
@@ -91,8 +92,12 @@ Answer Desk::Handle(const Asker& asker, const control::Request& request, Monoton
   return answer;
 }
 
-void Desk::OnClosed(ConnectionId connection) {
-  if (attached_ == connection) attached_.reset();
+bool Desk::OnClosed(ConnectionId connection) {
+  if (attached_ != connection) return false;
+  attached_.reset();
+  if (!foreground_ || ending_) return false;
+  ending_ = control::SandboxState::kKilled;
+  return true;
 }
 
 bool Desk::ExpireAt(MonotonicTime now) {

@@ -41,7 +41,9 @@ class Desk {
   // the launcher itself gets attached, but whoever holds that connection's other end.
   Answer Handle(const Asker& asker, const control::Request& request, MonotonicTime now,
                 std::optional<ConnectionId> through_launcher);
-  void OnClosed(ConnectionId connection);
+  // True once, when the sandbox belongs to that connection alone (control::Request::token): the
+  // caller kills it.
+  bool OnClosed(ConnectionId connection);
 
   MonotonicTime lease_end() const { return lease_end_; }
   // We are ending the sandbox: there is only its end to wait for.
@@ -64,6 +66,7 @@ class Desk {
   control::Token token_;
   std::uint32_t launcher_uid_;
   std::uint32_t server_uid_;
+  bool foreground_;
   std::optional<ConnectionId> attached_;
   MonotonicTime lease_end_;
   // Why the sandbox is being ended, if we do it.

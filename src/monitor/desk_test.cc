@@ -83,15 +83,35 @@ TEST_F(DeskTest, AttachNeedsTheTokenAndAFreeWire) {
   wrong.token[31] = 0;
   EXPECT_EQ(From(kSecond, kServerUid, wrong).reply.code, Errc::kUnauthenticated);
   EXPECT_EQ(From(kSecond, kServerUid, Ask(Verb::kAttach)).reply.code, Errc::kFailedPrecondition);
-  desk_.OnClosed(kFirst);
+  (void)desk_.OnClosed(kFirst);
   EXPECT_TRUE(From(kSecond, kServerUid, Ask(Verb::kAttach)).hand_out_wire);
 }
 
 TEST_F(DeskTest, TheLauncherAttachesOthersNeverItself) {
-  desk_.OnClosed(kFirst);
+  (void)desk_.OnClosed(kFirst);
   EXPECT_FALSE(From(kLauncherLink, 0, Ask(Verb::kAttach)).reply.ok);
   EXPECT_TRUE(desk_.Handle({}, Ask(Verb::kAttach), start_time, kSecond).hand_out_wire);
   EXPECT_TRUE(From(kSecond, kServerUid, Ask(Verb::kStatus)).reply.ok);
+}
+
+TEST_F(DeskTest, WithATokenASandboxOutlivesItsServer) {
+  EXPECT_FALSE(desk_.OnClosed(kFirst));
+  EXPECT_FALSE(desk_.is_ending());
+}
+
+TEST_F(DeskTest, WithoutATokenItEndsWithItsOneConnection) {
+  control::Order order = TheOrder();
+  order.token = {};
+  Desk desk(order, kFirst, start_time);
+  control::Request attach = Ask(Verb::kAttach);
+  attach.token = {};
+  EXPECT_EQ(
+      desk.Handle({.connection = kSecond, .uid = kServerUid}, attach, start_time, {}).reply.code,
+      Errc::kUnauthenticated);
+  EXPECT_FALSE(desk.OnClosed(kSecond));
+  EXPECT_TRUE(desk.OnClosed(kFirst));
+  EXPECT_TRUE(desk.is_ending());
+  EXPECT_FALSE(desk.OnClosed(kFirst));
 }
 
 TEST_F(DeskTest, AnotherSandboxIsNotFound) {

@@ -13,6 +13,8 @@
 
 #include "base/error.h"
 #include "base/result.h"
+#include "sys/seccomp.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::monitor {
 namespace {
@@ -47,7 +49,10 @@ Status DropEverything() {
   CapabilityWords none;
   if (syscall(SYS_capset, &none.header, none.words) < 0) return Errno("capset");
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return Errno("PR_SET_DUMPABLE");
-  return {};
+  const int failed = sys::LoadSeccomp(
+      walls::ProgramFor(walls::SeccompProfile::kMonitor, walls::SeccompNotify::kNone));
+  if (failed == 0) return {};
+  return std::unexpected(Error::FromErrno(failed, "loading the monitor's seccomp filter"));
 }
 
 }  // namespace soma::monitor

@@ -14,7 +14,8 @@ namespace soma::monitor {
 // process stays dumpable: the id maps of its children are files that only the owner may open.
 Status BecomeWithCapabilities(std::uint32_t uid);
 
-// No capability in any set, none to be had by executing anything, nothing to be read by ptrace.
+// No capability in any set, none to be had by executing anything, nothing to be read by ptrace, no
+// call beyond the seccomp profile `monitor`.
 // What is left over the sandbox comes from owning its outer user namespace.
 Status DropEverything();
 

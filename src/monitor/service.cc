@@ -254,7 +254,7 @@ void Service::Send(ConnectionId id, const Reply& reply, const std::vector<int>& 
 
 void Service::Close(ConnectionId id) {
   connections_.erase(id);
-  desk_.OnClosed(id);
+  if (desk_.OnClosed(id) && task_) task_->Kill();
 }
 
 void Service::Finish(const walls::TaskEnd& end) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <chrono>
@@ -95,6 +96,8 @@ aio::Job GuestCore::PumpIn() {
       session_.OnBytes(ByteView(*buffer).first(static_cast<std::size_t>(size)));
       while (auto event = session_.Next()) Handle(*std::move(event));
       Flush();
+      // A guest that never stops talking gets its turn like everybody else, not the whole loop.
+      co_await asio::post(wire_.get_executor(), asio::use_awaitable);
       continue;
     }
     if (size == 0) {

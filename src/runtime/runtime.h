@@ -43,6 +43,7 @@ struct StartRequest {
   std::string template_id;
   Profile profile = Profile::kRooted;
   Limits limits;
+  // All zero: the sandbox ends with the handle that Start gives, and no server can take it over.
   GuardToken token{};
   // The sandbox is killed when its lease ends, even if no server lives then.
   std::chrono::seconds lease{60};

@@ -106,7 +106,7 @@ class ForegroundRun {
     start.profile = options_.profile;
     start.limits = options_.limits;
     start.lease = kLease;
-    random_.Fill(start.token);
+    // No token: the sandbox is this process's alone, and ends with it.
     SOMA_CO_ASSIGN(handle_, co_await runtime_->Start(std::move(start)));
     loop_.SpawnRoot(RenewLease());
     if (interrupted_by_ != 0) co_return Fail(Errc::kCancelled, "interrupted");

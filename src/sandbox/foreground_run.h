@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ForegroundRun: a sandbox for one command. It is started, gets a copy of the workspace, runs the
 // command as its ordinary user with this process's streams, and is destroyed with everything that
-// was changed in it, however that goes. Its lease is short and renewed, so it ends soon after we
-// are killed.
+// was changed in it, however that goes. It belongs to our connection to its monitor, so it ends
+// with us when we are killed.
 #ifndef SOMA_SANDBOX_FOREGROUND_RUN_H_
 #define SOMA_SANDBOX_FOREGROUND_RUN_H_
 

@@ -116,7 +116,9 @@ int OpenBeneath(int directory, const char* path, int flags, unsigned mode,
                 unsigned resolve) noexcept {
   open_how how{};
   how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
-  how.mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? mode : 0;
+  // The kernel refuses a mode where nothing is made; O_TMPFILE has the bit of O_DIRECTORY in it.
+  const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+  how.mode = makes ? mode : 0;
   how.resolve = resolve;
   constexpr int kTriesMax = 64;
   for (int i = 0; i < kTriesMax; ++i) {

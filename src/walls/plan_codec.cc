@@ -145,7 +145,7 @@ void VisitPrivileges(Coder& coder, Plan& plan) {
   coder.Flag(plan.landlock.scope_signals);
   coder.Flag(plan.landlock.scope_abstract_sockets);
   coder.Flag(plan.seccomp.enabled);
-  coder.Enum(plan.seccomp.profile, 1, static_cast<std::uint64_t>(SeccompProfile::kAlone));
+  coder.Enum(plan.seccomp.profile, 1, static_cast<std::uint64_t>(SeccompProfile::kMonitor));
   coder.Enum(plan.seccomp.notify, 0, static_cast<std::uint64_t>(SeccompNotify::kMutating));
 }
 

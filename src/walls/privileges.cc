@@ -67,6 +67,15 @@ int TakeIdentity(const Recipe& recipe) {
   return sys::DieWithParent(SIGKILL);
 }
 
+// A session keyring is inherited, and whoever possesses it reads its keys. The filters refuse the
+// calls for that; this takes away what they would read. Not refused when it can't be had: a kernel
+// without keys, an outer filter that forbids the call (it then forbids it inside too), or a quota
+// of keyrings that is used up.
+void LeaveSessionKeyring() {
+  constexpr int kJoinSessionKeyring = 1;  // keyctl(2), KEYCTL_JOIN_SESSION_KEYRING
+  (void)::syscall(SYS_keyctl, kJoinSessionKeyring, nullptr);
+}
+
 int AllowRule(sys::LandlockRuleset& rules, const LandlockRule& rule) {
   const Fd path(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
   if (!path) return errno == ENOENT && rule.optional ? 0 : errno;
@@ -133,6 +142,7 @@ StepFailure GiveUpPrivileges(const Recipe& recipe, Fd& listener) noexcept {
   if (Failed(failure)) return failure;
   failure = At(Step::kIdentity, TakeIdentity(recipe));
   if (Failed(failure)) return failure;
+  LeaveSessionKeyring();
   if (plan.no_new_privs && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return At(Step::kNoNewPrivileges, errno);
   }

@@ -14,6 +14,8 @@ namespace {
 
 #include "seccomp/alone.inc"
 #include "seccomp/alone_notify.inc"
+#include "seccomp/launcher.inc"
+#include "seccomp/monitor.inc"
 #include "seccomp/rooted.inc"
 #include "seccomp/rooted_notify.inc"
 #include "seccomp/server.inc"
@@ -25,8 +27,9 @@ constexpr struct {
   SeccompProfile profile;
   std::string_view name;
 } kNames[] = {
-    {SeccompProfile::kStrict, "strict"}, {SeccompProfile::kRooted, "rooted"},
-    {SeccompProfile::kVmm, "vmm"},       {SeccompProfile::kServer, "server"},
+    {SeccompProfile::kStrict, "strict"},     {SeccompProfile::kRooted, "rooted"},
+    {SeccompProfile::kVmm, "vmm"},           {SeccompProfile::kServer, "server"},
+    {SeccompProfile::kLauncher, "launcher"}, {SeccompProfile::kMonitor, "monitor"},
     {SeccompProfile::kAlone, "alone"},
 };
 
@@ -50,6 +53,12 @@ sys::SeccompProgram ProgramFor(SeccompProfile profile, SeccompNotify notify) {
     case SeccompProfile::kAlone:
       if (notifies) return {kAloneNotifyInstructions};
       return {kAloneInstructions};
+    case SeccompProfile::kLauncher:
+      SOMA_CHECK(!notifies);
+      return {kLauncherInstructions};
+    case SeccompProfile::kMonitor:
+      SOMA_CHECK(!notifies);
+      return {kMonitorInstructions};
   }
   SOMA_CHECK(false && "no such profile");
 }

@@ -25,7 +25,9 @@ enum class SeccompProfile : std::uint8_t {
   kVmm = 3,  // the jail of QEMU
   kServer =
       4,  // soma-server once it listens: files, sockets, threads; no execve, no fork, no ptrace
-  kAlone = 5,  // kStrict without namespaces: no sockets but stream pairs, no System V IPC
+  kAlone = 5,     // kStrict without namespaces: no sockets but stream pairs, no System V IPC
+  kLauncher = 6,  // the launcher's worker and all that it starts: no kernel modules, bpf, clock, …
+  kMonitor = 7,   // a monitor whose sandbox runs: packets, time, one pidfd
 };
 
 enum class SeccompNotify : std::uint8_t {

@@ -36,6 +36,9 @@ def server(tmp_path_factory, python_sdk):
     base_template.launcher_state()
     place = tmp_path_factory.mktemp("world")
     (place / "hosts").write_text(internet.HOSTS)
+    # The server reads it as a user of its own, and pytest's directories are root's alone.
+    for folder in (place, place.parent, place.parent.parent):
+        folder.chmod(0o711)
     tree = packages.make_all(place / "tree")
     with internet.entered(tree), Server("container", environment={"SOMA_TEST_HOSTS": str(place / "hosts")}) as made:
         yield made
