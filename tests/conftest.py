@@ -133,7 +133,8 @@ def canary():
 def residue():
     """Mounts, cgroups and processes that carry our name."""
     mounts = {line.split()[4] for line in open("/proc/self/mountinfo") if "soma" in line.split()[4]}
-    cgroups = {str(p) for p in pathlib.Path("/sys/fs/cgroup").glob("**/soma*") if p.is_dir()}
+    # os.walk doesn't mind what disappears meanwhile.
+    cgroups = {os.path.join(top, name) for top, names, _ in os.walk("/sys/fs/cgroup") for name in names if name.startswith("soma")}
     processes = set()
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -5,6 +5,7 @@
 #include <linux/mount.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +80,12 @@ Status CopySparse(const Fd& from, const Fd& to) {
   return {};
 }
 
+bool IsFull(const std::string& path) {
+  struct statvfs space{};
+  constexpr std::uint64_t kAlmostNothing = 1UL << 20;
+  return statvfs(path.c_str(), &space) == 0 && space.f_bavail * space.f_frsize < kAlmostNothing;
+}
+
 Status MakeDirectoryAt(const Fd& mount, const char* name) {
   if (mkdirat(mount.get(), name, 0755) < 0) {
     return std::unexpected(Error::FromErrno(errno, StrCat("mkdir ", name)));
@@ -92,7 +99,14 @@ Result<std::string> Uppers::BlankOf(const DiskSize& size) {
   std::string path = StrCat(paths_.Blanks(), "/", size.bytes, "-", size.inodes, ".ext4");
   if (access(path.c_str(), F_OK) == 0) return path;
   const std::string fresh = path + ".new";
-  SOMA_TRY_WHILE(FormatImage(fresh, size), "making an empty disk");
+  if (Status formatted = FormatImage(fresh, size); !formatted) {
+    unlink(fresh.c_str());
+    // mkfs says why on its standard error only.
+    if (IsFull(paths_.Blanks())) {
+      return Fail(Errc::kResourceExhausted, "making an empty disk: No space left on device");
+    }
+    return std::unexpected(std::move(formatted).error().While("making an empty disk"));
+  }
   if (rename(fresh.c_str(), path.c_str()) < 0) {
     return std::unexpected(Error::FromErrno(errno, StrCat("rename ", fresh)));
   }

@@ -145,8 +145,10 @@ class Launcher:
 
     def cgroups(self):
         """Directories of slots; what the launcher keeps ready is among them."""
-        root = pathlib.Path("/sys/fs/cgroup")
-        return sorted(str(path) for path in root.glob(f"**/soma-{short_name(self.state)}/slot-*"))
+        top = f"soma-{short_name(self.state)}"
+        # os.walk doesn't mind what disappears meanwhile.
+        return sorted(os.path.join(where, name) for where, folders, _ in os.walk("/sys/fs/cgroup") if os.path.basename(where) == top
+                      for name in folders if name.startswith("slot-"))
 
     def processes(self):
         """Pids that run our programs from this launcher's own directory, or with ids of its range inside its cgroups."""
