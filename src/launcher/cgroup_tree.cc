@@ -53,11 +53,28 @@ Status MakeDirectory(const std::string& path) {
 
 std::string SlotName(std::uint32_t slot) { return StrCat("slot-", slot); }
 
+// Whether somebody else than the launcher's two halves lives in this cgroup: a shell and whatever
+// it started, where the launcher was started by hand.
+bool HasOthers(const std::string& directory) {
+  const auto listed = sys::ReadWholeFile(directory + "/cgroup.procs", kFileBytesMax);
+  if (!listed) return false;
+  return std::ranges::any_of(Split(Trim(*listed), '\n'), [](std::string_view line) {
+    const auto pid = ParseInt<pid_t>(line);
+    return pid && *pid != getpid() && *pid != getppid();
+  });
+}
+
 // v2: controllers must be handed down, which the kernel refuses (EBUSY) while the launcher itself
-// lives in that cgroup, unless it is the root.
-Status HandDown(const std::string& directory, std::string_view controllers) {
+// lives in that cgroup, unless it is the root. Where others live there too, the cgroup above
+// serves: it has handed the same controllers down to this one.
+Status HandDown(std::string& directory, std::string_view controllers) {
   const std::string file = directory + "/cgroup.subtree_control";
   if (WriteFile(file, controllers)) return {};
+  const std::string above = directory.substr(0, directory.rfind('/'));
+  if (HasOthers(directory) && access((above + "/cgroup.procs").c_str(), F_OK) == 0) {
+    directory = above;
+    return {};
+  }
   const std::string leaf = StrCat(directory, kLauncherLeaf);
   SOMA_TRY(MakeDirectory(leaf));
   // Our parent, the launcher's other half, lives there too.
