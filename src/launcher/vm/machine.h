@@ -49,6 +49,8 @@ inline constexpr std::uint64_t kVmMemoryBytesMin = std::uint64_t{128} << 20;
 inline constexpr std::string_view kRootDiskSerial = "soma-root";
 inline constexpr std::string_view kScratchDiskSerial = "soma-scratch";
 inline constexpr std::string_view kWirePortName = "soma.wire";
+// The I/O port of QEMU's isa-debugcon (docs of that device), where soma-vm-init writes.
+inline constexpr std::string_view kVmLogPort = "0x402";
 
 // The guest's kernel command line, with what soma-vm-init reads after "--".
 std::string VmKernelCommandLine(const VmMachine& machine);

@@ -42,8 +42,9 @@ TEST(VmMachine, BootsWithoutCalibratingItsCounter) {
   EXPECT_THAT(line, Not(HasSubstr("lsm=")));
 }
 
-TEST(VmMachine, KeepsTheGuestsMitigationsOnRealHardware) {
+TEST(VmMachine, KeepsTheGuestsMitigations) {
   VmMachine machine = Example();
+  EXPECT_THAT(VmKernelCommandLine(machine), Not(HasSubstr("mitigations=off")));
   machine.accelerator = Accelerator::kKvm;
   EXPECT_THAT(VmKernelCommandLine(machine), Not(HasSubstr("mitigations=off")));
   EXPECT_THAT(*QemuArguments(machine), Contains("kvm"));
@@ -61,7 +62,8 @@ TEST(VmMachine, HasNoNetworkCardAndNoOtherDevice) {
     if ((*arguments)[i] == "-device") devices.push_back((*arguments)[i + 1]);
   }
   EXPECT_EQ(devices, (std::vector<std::string>{
-                         "virtio-serial-device", "virtserialport,chardev=wire,name=soma.wire",
+                         "isa-debugcon,iobase=0x402,chardev=log", "virtio-serial-device",
+                         "virtserialport,chardev=wire,name=soma.wire",
                          "virtio-blk-device,drive=soma-root,serial=soma-root",
                          "virtio-blk-device,drive=soma-scratch,serial=soma-scratch"}));
 }

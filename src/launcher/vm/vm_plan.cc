@@ -120,7 +120,7 @@ Result<WallPlan> VmPlan(const VmPlanInput& input) {
                  {.resource = RLIMIT_NOFILE, .value = 256},
                  {.resource = RLIMIT_FSIZE, .value = input.scratch_bytes}};
   plan.descriptors = {{.slot = kVmNullSlot, .inside = 0},
-                      {.slot = kVmNullSlot, .inside = 1},
+                      {.slot = kVmLogSlot, .inside = 1},
                       {.slot = kVmLogSlot, .inside = 2},
                       {.slot = kVmRootDiskSlot, .inside = kRootDiskFd},
                       {.slot = kVmScratchDiskSlot, .inside = kScratchDiskFd},

@@ -23,9 +23,10 @@ namespace soma::launcher {
 inline constexpr std::uint32_t kVmRootDiskSlot = 0;     // root.erofs, open read-only
 inline constexpr std::uint32_t kVmScratchDiskSlot = 1;  // the scratch image, open read-write
 inline constexpr std::uint32_t kVmWireSlot = 2;         // the guest's end of the cable, SOCK_STREAM
-inline constexpr std::uint32_t kVmNullSlot = 3;         // /dev/null, for standard input and output
-inline constexpr std::uint32_t kVmLogSlot =
-    4;  // QEMU's standard error: a pipe or file of bounded size, or /dev/null
+inline constexpr std::uint32_t kVmNullSlot = 3;         // /dev/null, for standard input
+// QEMU's words and those of the guest's first program. Whoever is root inside may write here
+// without end: a pipe or file of bounded size, or /dev/null.
+inline constexpr std::uint32_t kVmLogSlot = 4;
 inline constexpr std::uint32_t kVmSlots = 5;
 
 struct VmPlanInput {
