@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -72,6 +74,13 @@ std::uint32_t ReadUmask() {
   return mask;
 }
 
+std::vector<std::uint32_t> SupplementaryGroups() {
+  std::vector<std::uint32_t> groups(static_cast<std::size_t>(std::max(0, getgroups(0, nullptr))));
+  const int count = getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<std::size_t>(std::max(0, count)));
+  return groups;
+}
+
 class Run {
  public:
   Run(RunOptions options, Clock& clock, Random& random)
@@ -129,6 +138,9 @@ class Run {
     walls.init = false;
     walls.uid = geteuid();
     walls.gid = getegid();
+    walls.groups = SupplementaryGroups();
+    walls.capability_bounding = ~std::uint64_t{0};
+    walls.keep_capabilities = walls.uid == 0;
     walls.no_new_privs = false;
     walls.terminal = walls::TerminalKind::kKeep;
     walls.working_directory = CurrentDirectory();

@@ -219,11 +219,12 @@ class MissingPaths {
 PathFact LookAt(const std::string& path) {
   PathFact fact;
   fact.path = path;
-  // Most paths hold no symbolic link; then nothing has to be asked a second time.
+  // Most paths hold no symbolic link; then nothing has to be asked a second time. Inside a sandbox
+  // of ours there is no openat2.
   Fd fd(IsNormal(path) ? sys::OpenBeneath(AT_FDCWD, path.c_str(), O_PATH, 0, RESOLVE_NO_SYMLINKS)
                        : -ELOOP);
   const bool is_real = static_cast<bool>(fd);
-  if (fd.get() == -ELOOP) fd = Fd(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (fd.get() == -ELOOP || fd.get() == -ENOSYS) fd = Fd(open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat status{};
   if (!fd || fstat(fd.get(), &status) != 0) return fact;
   const auto real = is_real ? std::optional(path) : NameOf(fd);

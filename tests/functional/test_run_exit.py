@@ -94,6 +94,15 @@ def test_a_minimum_without_kvm_refuses_with_figure_and_way_out(user):
     assert "--isolation emulated" in done.stderr and "not a hardware boundary" in done.stderr
 
 
+@pytest.mark.parametrize("field", ["CapInh", "CapPrm", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp", "Groups"])
+def test_level_none_takes_nothing_away(caller, field):
+    """What the caller may do, the command may: root keeps its capabilities and groups."""
+    def value(done):
+        return next(line for line in done.stdout.splitlines() if line.startswith(field + ":"))
+
+    assert value(run(caller, "--isolation", "none", "--", "cat", "/proc/self/status")) == value(caller.run(["cat", "/proc/self/status"]))
+
+
 def test_none_only_by_its_word_and_recorded(user):
     done = run(user, "--isolation", "none", "--", "sh", "-c", "cat ~/.ssh/id_ed25519; exit 3")
     assert done.returncode == 3 and "SECRET" in done.stdout
