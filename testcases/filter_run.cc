@@ -92,9 +92,15 @@ int RunNotified(sys::SeccompProgram program, char** command) {
   sys::RealClock clock;
   Supervisor supervisor(std::move(packet->descriptors[0]), judge, clock);
   while (true) {
-    pollfd poll{.fd = supervisor.listener().get(), .events = POLLIN, .revents = 0};
-    ::poll(&poll, 1, -1);
-    if ((poll.revents & POLLIN) == 0 || !supervisor.ServeOne()) break;
+    // Before 6.12 the listener's end shows only when the last task was reaped, and that is our part.
+    pollfd polls[] = {{.fd = supervisor.listener().get(), .events = POLLIN, .revents = 0},
+                      {.fd = pidfd.get(), .events = POLLIN, .revents = 0}};
+    ::poll(polls, 2, -1);
+    if ((polls[0].revents & POLLIN) != 0) {
+      if (!supervisor.ServeOne()) break;
+    } else if (polls[0].revents != 0 || polls[1].revents != 0) {
+      break;
+    }
   }
   for (const Denied& event : supervisor.denied().Drain()) {
     std::fprintf(stderr, "denied: %s %s\n", event.tried.c_str(), event.object.c_str());
