@@ -118,6 +118,7 @@ def test_write_below_a_read_only_path(caller, canary_in_srv, wall):
 
 def test_metadata_below_a_read_only_path(user, canary_in_srv):
     """Landlock has no say in modes and times: here the mount alone stands between the file's owner and them."""
+    need_user_namespaces(user)
     kept = canary_in_srv / "kept"
     os.chown(kept, user.uid, user.uid)
 
