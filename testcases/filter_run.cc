@@ -92,7 +92,8 @@ int RunNotified(sys::SeccompProgram program, char** command) {
   sys::RealClock clock;
   Supervisor supervisor(std::move(packet->descriptors[0]), judge, clock);
   while (true) {
-    // Before 6.12 the listener's end shows only when the last task was reaped, and that is our part.
+    // Before 6.12 the listener's end shows only when the last task was reaped, and that is our
+    // part.
     pollfd polls[] = {{.fd = supervisor.listener().get(), .events = POLLIN, .revents = 0},
                       {.fd = pidfd.get(), .events = POLLIN, .revents = 0}};
     ::poll(polls, 2, -1);
