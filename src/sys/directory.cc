@@ -3,13 +3,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <expected>
 #include <memory>
 #include <string>
@@ -31,6 +34,28 @@ constexpr int kDepthMax = 512;
 
 Error Failed(std::string_view call, std::string_view path) {
   return Error::FromErrno(errno, StrCat(call, " ", EscapeForTerminal(path)));
+}
+
+// kBeneath where there is no openat2, which is inside a sandbox of ours: one component at a time,
+// none of which may be a link or lead upwards. Only for relative paths.
+int OpenStepByStep(int directory, const char* path, int flags, unsigned mode) noexcept {
+  Fd above;
+  int at = directory;
+  for (const char* part = path;;) {
+    const char* const slash = ::strchrnul(part, '/');
+    const std::string_view name(part, static_cast<std::size_t>(slash - part));
+    char text[NAME_MAX + 1] = {};
+    if (name.empty() || name == ".." || name.size() > NAME_MAX) return -EINVAL;
+    name.copy(text, name.size());
+    const bool last = *slash == '\0';
+    const int how = last ? flags : O_PATH | O_DIRECTORY;
+    const int next = ::openat(at, text, how | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (next < 0) return -errno;
+    if (last) return next;
+    above = Fd(next);
+    at = next;
+    part = slash + 1;
+  }
 }
 
 // The directory that holds the last component of `path`, opened beneath.
@@ -124,6 +149,9 @@ int OpenBeneath(int directory, const char* path, int flags, unsigned mode,
   for (int i = 0; i < kTriesMax; ++i) {
     const auto fd = static_cast<int>(::syscall(SYS_openat2, directory, path, &how, sizeof how));
     if (fd >= 0) return fd;
+    if (errno == ENOSYS && resolve == kBeneath) {
+      return OpenStepByStep(directory, path, flags, mode);
+    }
     if (errno != EAGAIN && errno != EINTR) return -errno;
   }
   return -EAGAIN;
