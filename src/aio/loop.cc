@@ -57,7 +57,10 @@ Job Sleep(Loop& loop, std::chrono::nanoseconds duration) {
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
 }
 
-Task<bool> WaitReadable(Loop& loop, int descriptor, std::chrono::nanoseconds timeout) {
+namespace {
+
+Task<bool> WaitFor(asio::posix::stream_descriptor::wait_type event, Loop& loop, int descriptor,
+                   std::chrono::nanoseconds timeout) {
   asio::posix::stream_descriptor watched(loop.executor());
   boost::system::error_code ec;
   watched.assign(descriptor, ec);
@@ -70,16 +73,26 @@ Task<bool> WaitReadable(Loop& loop, int descriptor, std::chrono::nanoseconds tim
     boost::system::error_code ignored;
     watched.cancel(ignored);
   });
-  const auto [wait_ec] = co_await watched.async_wait(asio::posix::stream_descriptor::wait_read,
-                                                     asio::as_tuple(asio::use_awaitable));
+  const auto [wait_ec] = co_await watched.async_wait(event, asio::as_tuple(asio::use_awaitable));
   // Not closed here: the caller owns the descriptor.
   (void)watched.release();
   // The timer's handler holds references into this frame: let it run before they go.
   timer.cancel();
   co_await asio::post(loop.executor(), asio::use_awaitable);
   if (expired) co_return false;
-  if (wait_ec) co_return std::unexpected(Error::FromErrno(wait_ec.value(), "waiting for input"));
+  if (wait_ec)
+    co_return std::unexpected(Error::FromErrno(wait_ec.value(), "waiting for a descriptor"));
   co_return true;
+}
+
+}  // namespace
+
+Task<bool> WaitReadable(Loop& loop, int descriptor, std::chrono::nanoseconds timeout) {
+  return WaitFor(asio::posix::stream_descriptor::wait_read, loop, descriptor, timeout);
+}
+
+Task<bool> WaitWritable(Loop& loop, int descriptor, std::chrono::nanoseconds timeout) {
+  return WaitFor(asio::posix::stream_descriptor::wait_write, loop, descriptor, timeout);
 }
 
 }  // namespace soma::aio

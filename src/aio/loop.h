@@ -45,6 +45,8 @@ Job Sleep(Loop& loop, std::chrono::nanoseconds duration);
 // True once the descriptor is readable (or hung up), false when the deadline passed before. The
 // descriptor stays the caller's and must stay open meanwhile.
 Task<bool> WaitReadable(Loop& loop, int descriptor, std::chrono::nanoseconds timeout);
+// The same for room to write, which is also how connect(2) says that it is done.
+Task<bool> WaitWritable(Loop& loop, int descriptor, std::chrono::nanoseconds timeout);
 
 }  // namespace soma::aio
 

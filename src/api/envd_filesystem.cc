@@ -12,6 +12,7 @@
 #include "api/connect_call.h"
 #include "api/entry_shape.h"
 #include "api/envd.h"
+#include "api/record_list.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "parse/json.h"
@@ -55,24 +56,16 @@ aio::Task<Json> ListDirectory(EnvdCall& call, const Json& body) {
                                          .user = call.user,
                                          .path = std::move(path),
                                          .depth = static_cast<std::uint32_t>(depth.value_or(1))}));
-  wire::RecordReader reader;
-  Json entries = Json::MakeArray();
-  for (;;) {
-    SOMA_CO_ASSIGN(const wire::Message message, co_await channel->Next(kPatience));
-    const auto* data = std::get_if<wire::Data>(&message);
-    if (data == nullptr) break;
-    reader.Append(data->bytes);
-    for (;;) {
-      SOMA_CO_ASSIGN(const auto record, reader.Next());
-      if (!record) break;
-      const auto* entry = std::get_if<wire::EntryInfo>(&*record);
-      if (entry == nullptr) co_return Fail(Errc::kInternal, "the guest's list makes no sense");
-      if (entries.AsArray()->size() >= kEntriesMax) {
-        co_return Fail(Errc::kResourceExhausted, "the directory has too many entries");
-      }
-      entries.Append(EntryShape(*entry));
-    }
-  }
+  SOMA_CO_ASSIGN(
+      Json entries,
+      co_await ReadRecordList(channel, {.patience = kPatience,
+                                        .items_max = kEntriesMax,
+                                        .too_many = "the directory has too many entries",
+                                        .append = [](const wire::Record& record, Json& list) {
+                                          const auto* entry = std::get_if<wire::EntryInfo>(&record);
+                                          if (entry != nullptr) list.Append(EntryShape(*entry));
+                                          return entry != nullptr;
+                                        }}));
   Json reply = Json::MakeObject();
   reply.Set("entries", std::move(entries));
   co_return reply;

@@ -17,6 +17,7 @@
 #include "api/connect_call.h"
 #include "api/envd.h"
 #include "api/process_shapes.h"
+#include "api/record_list.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
@@ -125,23 +126,18 @@ aio::Task<void> Connect(EnvdCall& call) {
 
 aio::Task<Json> List(EnvdCall& call) {
   SOMA_CO_ASSIGN(const auto channel, call.sandbox->link().Request(wire::ListTasks{}));
-  wire::RecordReader reader;
-  Json processes = Json::MakeArray();
-  for (;;) {
-    SOMA_CO_ASSIGN(const wire::Message message, co_await channel->Next(kCallPatience));
-    const auto* data = std::get_if<wire::Data>(&message);
-    if (data == nullptr) break;
-    reader.Append(data->bytes);
-    for (;;) {
-      SOMA_CO_ASSIGN(const auto record, reader.Next());
-      if (!record) break;
-      const auto* task = std::get_if<wire::TaskInfo>(&*record);
-      if (task == nullptr || processes.AsArray()->size() >= kTasksMax) {
-        co_return Fail(Errc::kInternal, "the guest's list makes no sense");
-      }
-      if (!task->has_exited) processes.Append(TaskShape(*task));
-    }
-  }
+  SOMA_CO_ASSIGN(
+      Json processes,
+      co_await ReadRecordList(channel, {.patience = kCallPatience,
+                                        .items_max = kTasksMax,
+                                        .too_many = "the sandbox has too many processes",
+                                        .append = [](const wire::Record& record, Json& list) {
+                                          const auto* task = std::get_if<wire::TaskInfo>(&record);
+                                          if (task != nullptr && !task->has_exited) {
+                                            list.Append(TaskShape(*task));
+                                          }
+                                          return task != nullptr;
+                                        }}));
   Json reply = Json::MakeObject();
   reply.Set("processes", std::move(processes));
   co_return reply;

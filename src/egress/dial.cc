@@ -4,11 +4,6 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <chrono>
 #include <expected>
@@ -25,35 +20,7 @@
 
 namespace soma::egress {
 
-namespace asio = boost::asio;
-
 namespace {
-
-// False when the deadline passed first.
-aio::Task<bool> WaitWritable(aio::Loop& loop, int socket, std::chrono::nanoseconds timeout) {
-  asio::posix::stream_descriptor watched(loop.executor());
-  boost::system::error_code ec;
-  watched.assign(socket, ec);
-  if (ec) co_return std::unexpected(Error::FromErrno(ec.value(), "watching a socket"));
-  asio::steady_timer timer(loop.executor(), timeout);
-  bool expired = false;
-  timer.async_wait([&watched, &expired](boost::system::error_code timer_ec) {
-    if (timer_ec) return;
-    expired = true;
-    boost::system::error_code ignored;
-    watched.cancel(ignored);
-  });
-  const auto [wait_ec] = co_await watched.async_wait(asio::posix::stream_descriptor::wait_write,
-                                                     asio::as_tuple(asio::use_awaitable));
-  (void)watched.release();
-  // The timer's handler holds references into this frame: let it run before
-  // they go.
-  timer.cancel();
-  co_await asio::post(loop.executor(), asio::use_awaitable);
-  if (expired) co_return false;
-  if (wait_ec) co_return std::unexpected(Error::FromErrno(wait_ec.value(), "waiting to connect"));
-  co_return true;
-}
 
 int PendingError(const Fd& socket) {
   int code = 0;
@@ -75,7 +42,7 @@ aio::Task<Fd> Dial(aio::Loop& loop, Endpoint to, std::chrono::nanoseconds timeou
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   if (::connect(socket.get(), address.get(), address.size) == 0) co_return socket;
   if (errno != EINPROGRESS) co_return std::unexpected(Error::FromErrno(errno, what));
-  SOMA_CO_ASSIGN(const bool ready, co_await WaitWritable(loop, socket.get(), timeout));
+  SOMA_CO_ASSIGN(const bool ready, co_await aio::WaitWritable(loop, socket.get(), timeout));
   if (!ready) co_return Fail(Errc::kDeadlineExceeded, StrCat(what, ": no answer"));
   if (const int code = PendingError(socket); code != 0) {
     co_return std::unexpected(Error::FromErrno(code, what));

@@ -124,8 +124,7 @@ Status Broker::Serve(walls::CaptureSockets sockets) {
 }
 
 Broker::~Broker() {
-  // A moved-from one has given its descriptor away (its pid stays).
-  if (!process_.pidfd()) return;
+  if (process_.pid() < 0) return;  // moved from
   control_.Reset();
   pollfd ended{process_.pidfd().get(), POLLIN, 0};
   if (poll(&ended, 1, kEndMilliseconds) != 1) process_.Signal(SIGKILL);

@@ -30,20 +30,9 @@ namespace {
 using policy::PathFact;
 using policy::PathKind;
 using policy::PathVerdict;
+using policy::VerdictWord;
 
 constexpr int kAbiWithScopes = 6;  // landlock(7)
-
-std::string_view VerdictName(PathVerdict verdict) {
-  switch (verdict) {
-    case PathVerdict::kHide:
-      return "hide";
-    case PathVerdict::kRead:
-      return "read";
-    case PathVerdict::kWrite:
-      return "write";
-  }
-  return "?";
-}
 
 std::unexpected<Error> Refuse(const Machine& machine, std::string_view what) {
   return Fail(Errc::kFailedPrecondition,
@@ -125,8 +114,8 @@ class Grants {
           in_.policy, fact.path,
           verdict == PathVerdict::kHide ? policy::Access::kRead : policy::Access::kWrite);
       return Refuse(in_.machine,
-                    StrCat(VerdictName(verdict), " \"", EscapeForTerminal(fact.path), "\" (",
-                           decision.origin.ToText(), ") below ", VerdictName(given.verdict), " \"",
+                    StrCat(VerdictWord(verdict), " \"", EscapeForTerminal(fact.path), "\" (",
+                           decision.origin.ToText(), ") below ", VerdictWord(given.verdict), " \"",
                            EscapeForTerminal(given.path), "\""));
     }
     return {};

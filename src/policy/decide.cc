@@ -3,6 +3,7 @@
 #include "policy/decide.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -18,18 +19,6 @@ namespace soma::policy {
 namespace {
 
 constexpr std::size_t kPathBytesMax = 4096;  // PATH_MAX, linux/limits.h
-
-std::string_view VerdictWord(PathVerdict verdict) {
-  switch (verdict) {
-    case PathVerdict::kHide:
-      return "hide";
-    case PathVerdict::kRead:
-      return "read";
-    case PathVerdict::kWrite:
-      return "write";
-  }
-  return "hide";
-}
 
 // The rule of one rule set that decides on `path`; null: its fallback does.
 const PathRule* DecidingRule(const FilesystemRules& rules, std::string_view path) {
@@ -62,6 +51,11 @@ std::string PathRemedy(const Policy& policy, bool is_base, const Origin& origin,
 }
 
 }  // namespace
+
+std::string_view VerdictWord(PathVerdict verdict) {
+  constexpr std::array<std::string_view, 3> kWords = {"hide", "read", "write"};
+  return kWords[static_cast<std::size_t>(verdict)];
+}
 
 std::string Origin::ToText() const {
   if (line == 0) return where;

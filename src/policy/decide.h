@@ -18,6 +18,9 @@
 
 namespace soma::policy {
 
+// "hide", "read", "write".
+std::string_view VerdictWord(PathVerdict verdict);
+
 // `rule`, `origin` and `remedy` are filled in for refusals, and `rule` and `origin` for allowances.
 struct Decision {
   bool allowed = false;

@@ -23,18 +23,6 @@ namespace {
 using parse::Json;
 using Lines = std::vector<std::string>;
 
-std::string_view VerdictWord(PathVerdict verdict) {
-  switch (verdict) {
-    case PathVerdict::kHide:
-      return "hide";
-    case PathVerdict::kRead:
-      return "read";
-    case PathVerdict::kWrite:
-      return "write";
-  }
-  return "hide";
-}
-
 std::string From(const Origin& origin) { return StrCat("  (", origin.ToText(), ")"); }
 
 // What stands over the first element of a list of layers, and over the others.

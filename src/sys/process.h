@@ -44,6 +44,14 @@ class Process {
  public:
   Process() = default;
   Process(pid_t pid, Fd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  Process(Process&& other) noexcept
+      : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)) {}
+  Process& operator=(Process&& other) noexcept {
+    pid_ = std::exchange(other.pid_, -1);
+    pidfd_ = std::move(other.pidfd_);
+    return *this;
+  }
+  ~Process() = default;
 
   // For a process that isn't our child, or whose clone gave no pidfd. Racy unless the caller knows
   // that the pid can't have been reaped.
