@@ -125,9 +125,10 @@ def test_soma_run(root, level):
 
 
 def try_create(server):
-    """None while the server is on its way back."""
+    """None while the server is on its way back. When the worker dies between a start and its answer nobody knows the sandbox; then its
+    lease ends it, so that is short."""
     try:
-        return serving.Box(server, server.request("POST", "/v2/sandboxes", {"templateID": "base"})[2])
+        return serving.Box(server, server.request("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 30})[2])
     except (OSError, KeyError, TypeError, ValueError):
         return None
 
