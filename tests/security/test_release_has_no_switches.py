@@ -7,6 +7,7 @@ have none either is what test_release_install.py (label `long`) shows.
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 
@@ -16,12 +17,13 @@ from conftest import BIN, skip
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SOMA_BUILD_DIR", BIN.parent))
 SWITCH = "SOMA_TEST_"  # starts the name of every variable that a test build reads
+VARIABLE = re.compile(r"\bSOMA_TEST_(?!SWITCHES\b)")
 MACRO = "-DSOMA_TEST_SWITCHES=1"
 
 
 def sources():
     """The translation units of the product that know a switch; headers are seen through test_walls.cc, which has them all."""
-    return sorted(path for path in (ROOT / "src").rglob("*.cc") if SWITCH in path.read_text())
+    return sorted(path for path in (ROOT / "src").rglob("*.cc") if not path.name.endswith("_test.cc") and VARIABLE.search(path.read_text()))
 
 
 def preprocessed(path, with_switches):
@@ -33,6 +35,8 @@ def preprocessed(path, with_switches):
     assert len(words) < len(shlex.split(command)), "the tests' own build has the switches"
     del words[words.index("-o"):words.index("-o") + 2]
     words[words.index("-c")] = "-E"
+    while "-Xclang" in words:  # precompiled headers were made with the macro
+        del words[words.index("-Xclang"):words.index("-Xclang") + 2]
     done = subprocess.run([*words, *([MACRO] if with_switches else [])], cwd=BUILD, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     # Without the comments, -E leaves only what is compiled; line markers are no code.
