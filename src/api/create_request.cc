@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/create_request.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +23,13 @@ using parse::Json;
 // e2b.md section 8, trap 1.
 constexpr std::chrono::seconds kTimeoutV1{15};
 constexpr std::chrono::seconds kTimeoutV2{300};
+constexpr std::size_t kTemplateNameBytesMax = 128;  // with its tag
+
+// Before anything is recorded about it: whether a template of this name exists is found out later.
+bool MayNameTemplate(std::string_view name) {
+  return name.size() <= kTemplateNameBytesMax &&
+         std::ranges::all_of(name, [](char c) { return c > 0x20 && c < 0x7f; });
+}
 
 bool IsPresent(const Json& body, std::string_view name) {
   const Json* found = body.Find(name);
@@ -80,6 +89,9 @@ Result<sandbox::CreateRequest> ReadCreateRequest(const Json& body, Generation ve
   sandbox::CreateRequest request;
   SOMA_ASSIGN(const auto name, parse::OptionalString(body, "templateID"));
   if (!name || name->empty()) return Fail(Errc::kInvalidArgument, "\"templateID\" is missing");
+  if (!MayNameTemplate(*name)) {
+    return Fail(Errc::kInvalidArgument, "\"templateID\" is no name of a template");
+  }
   request.template_name = *name;
   SOMA_ASSIGN(const auto timeout, parse::OptionalInt(body, "timeout"));
   request.timeout = version == Generation::kV1 ? kTimeoutV1 : kTimeoutV2;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // soma: the small static front. `run` happens here; everything else is soma-tools, beside this
 // program.
+#include <signal.h>
 #include <unistd.h>
 
 #include <span>
@@ -15,6 +16,8 @@
 #include "sys/real_clock.h"
 
 int main(int argc, char** argv) {
+  // Over a limit on the size of files a write fails, and says so.
+  (void)::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::string_view> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (!arguments.empty() && arguments.front() == "run") {
     soma::sys::RealClock clock;

@@ -91,6 +91,13 @@ Status Try(const walls::WallPlan& plan) {
   return {};
 }
 
+// ENOSPC is not among these: it is how a forbidden user namespace answers (user_namespaces(7)).
+bool IsShortage(const Status& tried) {
+  if (tried) return false;
+  const int why = tried.error().errno_value();
+  return why == EMFILE || why == ENFILE || why == ENOMEM || why == EAGAIN;
+}
+
 walls::WallPlan SmallTask(const walls::RunIdentity& identity) {
   walls::WallPlan plan;
   plan.init = false;
@@ -135,11 +142,15 @@ plan::Machine LookAtMachine() {
   return machine;
 }
 
-void LookClosely(plan::Machine& machine, const walls::RunIdentity& identity) {
+Status LookClosely(plan::Machine& machine, const walls::RunIdentity& identity) {
   const Status namespaces = Try(NamespacesOnly(identity));
+  if (IsShortage(namespaces)) return namespaces;
   machine.namespaces = namespaces.has_value();
   machine.namespaces_lack = namespaces ? std::string() : namespaces.error().message();
-  machine.may_notify = Try(ListenerOnly(identity)).has_value();
+  const Status listener = Try(ListenerOnly(identity));
+  if (IsShortage(listener)) return listener;
+  machine.may_notify = listener.has_value();
+  return {};
 }
 
 plan::MachineLevels ProveLevels() {

@@ -4,6 +4,7 @@
 #ifndef SOMA_FRONT_MACHINE_FACTS_H_
 #define SOMA_FRONT_MACHINE_FACTS_H_
 
+#include "base/result.h"
 #include "plan/level_choice.h"
 #include "plan/task_plan.h"
 #include "walls/process_walls.h"
@@ -16,8 +17,9 @@ plan::Machine LookAtMachine();
 
 // After a launch has failed, or where the time doesn't matter: tries both live, each by a task of
 // its own that has nothing to do with the workspace, so that nobody inside can bring it about that
-// the weaker walls are taken. A few milliseconds.
-void LookClosely(plan::Machine& machine, const walls::RunIdentity& identity);
+// the weaker walls are taken. A few milliseconds. Fails where there was too little of something
+// (descriptors, processes, memory): that says nothing about what the machine allows.
+Status LookClosely(plan::Machine& machine, const walls::RunIdentity& identity);
 
 // For the choice of a level above `process`.
 plan::MachineLevels ProveLevels();

@@ -37,6 +37,7 @@
 #include "plan/level_choice.h"
 #include "plan/task_plan.h"
 #include "plan/view.h"
+#include "policy/decide.h"
 #include "policy/handover.h"
 #include "policy/level.h"
 #include "policy/load.h"
@@ -117,11 +118,34 @@ class Run {
     handover_.command_line = options_.rules;
     SOMA_ASSIGN(policy_,
                 policy::Load(handover_.context, handover_.sources, handover_.command_line));
+    SOMA_TRY(CheckOwnPlaces());
     report_.profile = policy_.profile;
     report_.workspace = policy_.workspace;
     report_.command = options_.command;
     report_.limits = policy_.limits;
     report_.notices = policy_.notices;
+    return {};
+  }
+
+  // What the command could write there would decide about its next run, or about what is known of
+  // this one.
+  Status CheckOwnPlaces() const {
+    SOMA_ASSIGN(const std::string state, sys::StateDirectory());
+    SOMA_ASSIGN(const std::string runtime, sys::RuntimeDirectory());
+    std::string config = Variable("XDG_CONFIG_HOME");
+    if (config.empty() && !handover_.context.home.empty()) {
+      config = StrCat(handover_.context.home, "/.config");
+    }
+    if (!config.empty()) config += "/soma";
+    for (const std::string& place : {state, runtime, config}) {
+      if (place.empty()) continue;
+      const std::string real = workspace::RealPlace(place);
+      const policy::Decision decision = policy::DecidePath(policy_, real, policy::Access::kWrite);
+      if (!decision.allowed) continue;
+      return Fail(Errc::kInvalidArgument,
+                  StrCat(EscapeForTerminal(real), " is Soma's own and would be writable by ",
+                         decision.origin.ToText(), ": name a narrower folder"));
+    }
     return {};
   }
 
@@ -160,7 +184,7 @@ class Run {
   Status PlanWalls() {
     machine_ = LookAtMachine();
     SOMA_ASSIGN(identity_, walls::ChooseIdentity(policy_.workspace));
-    if (options_.explain) LookClosely(machine_, identity_);
+    if (options_.explain) SOMA_TRY(LookClosely(machine_, identity_));
     return BuildPlan();
   }
 
@@ -189,7 +213,7 @@ class Run {
   // policy lets the command run with less: then the plan is another one.
   Result<bool> PlanWithLess() {
     if (report_.level != LevelName(policy::Level::kProcess)) return false;
-    LookClosely(machine_, identity_);
+    SOMA_TRY(LookClosely(machine_, identity_));
     if (machine_.namespaces && machine_.may_notify) return false;
     SOMA_TRY(BuildPlan());
     if (!machine_.namespaces) {

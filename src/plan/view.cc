@@ -198,7 +198,9 @@ class ViewBuilder {
         AddLandlock(node.path, sys::kLandlockReadExecute | sys::kLandlockWriteFile);
         break;
       case Node::Kind::kDevices:
-        view_.mounts.push_back({.kind = MountKind::kDevices, .target = node.path});
+        view_.mounts.push_back({.kind = MountKind::kDevices,
+                                .target = node.path,
+                                .size_bytes_max = ScratchBytesMax()});
         AddLandlock(node.path,
                     sys::kLandlockReadExecute | sys::kLandlockWrite | sys::kLandlockIoctlDev);
         break;
@@ -222,13 +224,18 @@ class ViewBuilder {
     open_.push_back(index);
   }
 
-  void EmitScratch(const Node& node) {
+  // Of each place that lies in memory: /tmp and its like, and /dev/shm.
+  std::uint64_t ScratchBytesMax() const {
     const auto& limit = in_.policy.limits.tmp_bytes;
+    return limit ? limit->value : kScratchBytesDefault;
+  }
+
+  void EmitScratch(const Node& node) {
     const bool is_home = node.path == in_.home;
     view_.mounts.push_back({.kind = MountKind::kTmpfs,
                             .target = node.path,
                             .optional = true,
-                            .size_bytes_max = limit ? limit->value : kScratchBytesDefault,
+                            .size_bytes_max = ScratchBytesMax(),
                             .mode = is_home ? 0700U : 01777U});
     AddLandlock(node.path, sys::kLandlockReadExecute | sys::kLandlockWrite);
     view_.scratch.push_back(node.path);

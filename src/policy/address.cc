@@ -283,12 +283,17 @@ AddressClass ClassifyAddress(const IpAddress& address) {
   for (const ClassRow& row : kClasses) {
     if (row.cidr.Contains(address)) return row.address_class;
   }
-  for (const Embedding& embedding : kEmbeddings) {
-    if (embedding.cidr.Contains(address)) return ClassifyAddress(Embedded(address, embedding));
-  }
+  if (const auto inner = EmbeddedAddress(address)) return ClassifyAddress(*inner);
   // Whatever is not global unicast (2000::/3) and not IPv4 has no business on a wire.
   if (!address.IsV4() && (address.bytes[0] >> 5) != 1) return kReserved;
   return kPublic;
+}
+
+std::optional<IpAddress> EmbeddedAddress(const IpAddress& address) {
+  for (const Embedding& embedding : kEmbeddings) {
+    if (embedding.cidr.Contains(address)) return Embedded(address, embedding);
+  }
+  return std::nullopt;
 }
 
 std::string_view AddressClassName(AddressClass address_class) {

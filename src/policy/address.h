@@ -58,6 +58,8 @@ enum class AddressClass : std::uint8_t {
 // Looks through IPv4-mapped, IPv4-compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), 6to4 and Teredo
 // forms at the IPv4 address inside, so that none of them is a way around.
 AddressClass ClassifyAddress(const IpAddress& address);
+// The IPv4 address inside such a form (but for the mapped one, which is IPv4); nullopt for others.
+std::optional<IpAddress> EmbeddedAddress(const IpAddress& address);
 std::string_view AddressClassName(AddressClass address_class);
 
 }  // namespace soma::policy

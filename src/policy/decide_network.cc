@@ -38,16 +38,25 @@ bool NameMatches(const NetworkTarget& target, std::string_view name) {
   return target.host == name;
 }
 
-bool AddressMatches(const NetworkTarget& target, const IpAddress& address) {
-  if (target.cidr) return target.cidr->Contains(address);
+// A way around a denied network leads over an address that carries one of it.
+bool Denies(const Cidr& cidr, const IpAddress& address) {
+  const auto inner = EmbeddedAddress(address);
+  return cidr.Contains(address) || (inner && cidr.Contains(*inner));
+}
+
+bool AddressMatches(const NetworkRule& rule, const IpAddress& address) {
+  const NetworkTarget& target = rule.target;
+  if (target.cidr) {
+    return rule.allow ? target.cidr->Contains(address) : Denies(*target.cidr, address);
+  }
   // "*" stands for every public address; a special one has to be named by network.
   return target.host == "*" && ClassifyAddress(address) == AddressClass::kPublic;
 }
 
-bool TargetMatches(const NetworkTarget& target, const ConnectRequest& request) {
-  if (!target.ports.Contains(request.port)) return false;
-  if (request.address) return AddressMatches(target, *request.address);
-  return NameMatches(target, request.name);
+bool RuleMatches(const NetworkRule& rule, const ConnectRequest& request) {
+  if (!rule.target.ports.Contains(request.port)) return false;
+  if (request.address) return AddressMatches(rule, *request.address);
+  return NameMatches(rule.target, request.name);
 }
 
 std::string RuleText(const NetworkRule& rule) {
@@ -187,7 +196,7 @@ Decision DecideConnect(const Policy& policy, const ConnectRequest& request) {
     normal.name = *name;
   }
   return DecideInAllLayers(policy, Wanted(normal), [&normal](const NetworkRule& rule) {
-    return TargetMatches(rule.target, normal);
+    return RuleMatches(rule, normal);
   });
 }
 
@@ -198,13 +207,16 @@ Decision DecideDial(const Policy& policy, const ConnectRequest& request, const I
   if (!named && kind != AddressClass::kPublic) {
     return RefuseSpecial(policy, dialled, AddressClassName(kind), request.port);
   }
-  if (!named && std::ranges::find(host_addresses, dialled) != host_addresses.end()) {
+  const bool is_own = std::ranges::any_of(host_addresses, [&dialled](const IpAddress& own) {
+    return own == dialled || EmbeddedAddress(dialled) == own;
+  });
+  if (!named && is_own) {
     return RefuseSpecial(policy, dialled, "this machine's own", request.port);
   }
   for (const NetworkRules& layer : policy.network) {
     for (const NetworkRule& rule : layer.rules) {
       if (!rule.allow && rule.target.ports.Contains(request.port) && rule.target.cidr &&
-          rule.target.cidr->Contains(dialled)) {
+          Denies(*rule.target.cidr, dialled)) {
         return Refused(RuleText(rule), rule.origin,
                        StrCat("change or remove the rule at ", rule.origin.ToText()));
       }

@@ -177,6 +177,19 @@ TEST(DecideDial, ANameThatResolvesInwardsIsRefused) {
   EXPECT_FALSE(DecideDial(corporate, To("git.corp", 22), *ParseIpAddress("10.1.2.3"), own).allowed);
 }
 
+TEST(DecideDial, ADeniedNetworkIsNotReachedThroughAnAddressThatCarriesOne) {
+  const Policy policy = LoadToml("[network]\nallow = [\"*\"]\ndeny = [\"93.184.0.0/16\"]\n");
+  const ConnectRequest by_name{.name = "svc.example", .port = 80};
+  for (const char* text : {"93.184.216.34", "64:ff9b::5db8:d822", "2002:5db8:d822::1"}) {
+    const IpAddress address = *ParseIpAddress(text);
+    EXPECT_FALSE(DecideConnect(policy, {.address = address, .port = 80}).allowed) << text;
+    EXPECT_FALSE(DecideDial(policy, by_name, address, {}).allowed) << text;
+  }
+  const IpAddress own[] = {*ParseIpAddress("93.185.0.1")};
+  EXPECT_FALSE(DecideDial(policy, by_name, *ParseIpAddress("64:ff9b::5db9:1"), own).allowed);
+  EXPECT_TRUE(DecideDial(policy, by_name, *ParseIpAddress("64:ff9b::5db9:2"), own).allowed);
+}
+
 TEST(DecideDial, DeniedNetworksHoldForNamesToo) {
   const Policy policy = LoadToml("[network]\ndefault = \"allow\"\ndeny = [\"8.8.8.0/24\"]\n");
   EXPECT_FALSE(DecideDial(policy, To("dns.google", 443), *ParseIpAddress("8.8.8.8"), {}).allowed);

@@ -87,6 +87,7 @@ StepFailure Execute(const Recipe& recipe, int terminal) noexcept {
   ::umask(plan.umask);
   // A launcher that ignores SIGPIPE means itself; the command gets what a shell would give it.
   (void)::signal(SIGPIPE, SIG_DFL);
+  (void)::signal(SIGXFSZ, SIG_DFL);
   (void)::sigprocmask(SIG_SETMASK, &recipe.signal_mask, nullptr);
   return {.step = Step::kExecute, .errno_value = ExecuteCandidates(recipe)};
 }

@@ -113,14 +113,35 @@ struct Entry {
   bool is_directory = false;
 };
 
-std::vector<Entry> ListDirectory(const std::string& path) {
+bool IsDirectory(int directory, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+  struct stat status{};
+  return fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISDIR(status.st_mode);
+}
+
+// What can't be listed, but might be by the command: it runs with the same rights, and may change
+// the mode of what is its own.
+bool IsOnlyClosedToUs(const std::string& path) {
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0) return false;
+  return status.st_uid == geteuid() || access(path.c_str(), X_OK) == 0;
+}
+
+// Missing, or no directory, or nobody's who asks: nothing is in it.
+Result<std::vector<Entry>> ListDirectory(const std::string& path) {
   std::vector<Entry> out;
   const DirHandle dir(opendir(path.c_str()));
-  if (!dir) return out;
+  if (!dir) {
+    if (errno == EACCES && !IsOnlyClosedToUs(path)) return out;
+    if (errno == ENOENT || errno == ENOTDIR) return out;
+    return std::unexpected(Error::FromErrno(
+        errno, StrCat("a rule with a glob has to look into ", EscapeForTerminal(path))));
+  }
   while (const dirent* entry = readdir(dir.get())) {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    out.push_back({std::string(name), entry->d_type == DT_DIR});
+    out.push_back({std::string(name), IsDirectory(dirfd(dir.get()), *entry)});
   }
   return out;
 }
@@ -139,8 +160,13 @@ class GlobWalk {
 
  private:
   Status Walk(const std::string& directory, const std::string& pattern, std::size_t depth) {
-    if (depth > kGlobDepthMax) return {};
-    for (const Entry& entry : ListDirectory(directory)) {
+    if (depth > kGlobDepthMax) {
+      return Fail(Errc::kOutOfRange, StrCat("hide \"", EscapeForTerminal(pattern),
+                                            "\" would have to look deeper than ", kGlobDepthMax,
+                                            " folders: ", EscapeForTerminal(directory)));
+    }
+    SOMA_ASSIGN(const std::vector<Entry> entries, ListDirectory(directory));
+    for (const Entry& entry : entries) {
       if (++seen_ > kGlobEntriesMax) {
         return Fail(Errc::kOutOfRange, StrCat("hide \"", EscapeForTerminal(pattern),
                                               "\" would have to look at more than ",
@@ -244,6 +270,18 @@ std::string RealHome(const std::string& home) {
   return fact.real;
 }
 
+std::string RealPlace(const std::string& path) {
+  // The deepest part that is there decides where the rest would be made.
+  for (std::size_t end = path.size(); end != 0 && end != std::string::npos;
+       end = path.rfind('/', end - 1)) {
+    const PathFact fact = LookAt(path.substr(0, end));
+    if (fact.kind != PathKind::kMissing) {
+      return StrCat(fact.real == "/" ? "" : fact.real, path.substr(end));
+    }
+  }
+  return path;
+}
+
 Result<std::string> CheckWorkspace(std::string_view path, std::string_view home) {
   if (HasControlCharacter(path)) return BadWorkspace(path, "has a control character in its name");
   if (!IsValidUtf8(path)) return BadWorkspace(path, "has a name that is not valid UTF-8");
@@ -274,8 +312,8 @@ Result<policy::PathFacts> GatherPathFacts(const policy::Policy& policy) {
   policy::PathFacts facts;
   facts.workspace = LookAt(policy.workspace);
   if (policy.filesystem.front().fallback->value != policy::PathVerdict::kHide) {
-    for (const Entry& entry : ListDirectory("/"))
-      facts.root.push_back(LookAt(StrCat("/", entry.name)));
+    SOMA_ASSIGN(const std::vector<Entry> entries, ListDirectory("/"));
+    for (const Entry& entry : entries) facts.root.push_back(LookAt(StrCat("/", entry.name)));
     std::ranges::sort(facts.root, {}, &PathFact::path);
   }
   std::vector<std::string> paths;

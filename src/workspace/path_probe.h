@@ -30,6 +30,9 @@ std::string RealHome(const std::string& home);
 // What `path` (absolute) is. A path that can't be looked at counts as missing.
 policy::PathFact LookAt(const std::string& path);
 
+// `path` with the symbolic links of all that exists of it followed.
+std::string RealPlace(const std::string& path);
+
 Result<policy::PathFacts> GatherPathFacts(const policy::Policy& policy);
 
 }  // namespace soma::workspace

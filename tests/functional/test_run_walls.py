@@ -128,3 +128,58 @@ def test_without_a_journal_nothing_starts(caller, canary):
     done = run(caller, "--write", canary, "--", "touch", f"{canary}/started")
     assert done.returncode == 125 and len(done.stderr.splitlines()) == 1
     assert not (canary / "started").exists()
+
+
+def test_what_is_somas_own_is_never_writable(caller, canary):
+    """Its policy decides about the next run, its journal says what this one did."""
+    state = caller.home / "state"
+    state.mkdir(exist_ok=True)
+    caller.own(state)
+    for words in (["-C", str(state)], ["--write", str(state)], ["--write", str(caller.home)]):
+        done = run(caller, *words, "--", "touch", canary / "made")
+        assert done.returncode == 125 and "Soma's own" in done.stderr, done.stderr
+        assert not (canary / "made").exists()
+    config = caller.home / ".config/soma"
+    config.mkdir(parents=True)
+    caller.own(caller.home / ".config")
+    assert run(caller, "-C", str(config.parent), "--", "true").returncode == 125
+    assert run(caller, "--", "true").returncode == 0
+
+
+def test_a_hidden_name_can_not_be_kept_out_of_sight(caller):
+    """A glob that can't be followed everywhere hides nothing for certain: then nothing starts."""
+    work = caller.home / "work"
+    policy = caller.home / "hide.toml"
+    policy.write_text('[filesystem]\nhide = ["**/.env"]\n')
+    deep = work / "/".join(["d"] * 66)
+    deep.mkdir(parents=True)
+    (deep / ".env").write_text("secret")
+    caller.own(work)
+    done = run(caller, "--policy", str(policy), "--", "cat", str(deep / ".env"))
+    assert done.returncode == 125 and "deeper" in done.stderr and "secret" not in done.stdout
+    if caller.uid == 0:
+        return  # no directory is closed to root
+    (work / "d").rename(work / "closed")
+    (work / "closed").chmod(0o311)
+    done = run(caller, "--policy", str(policy), "--", "true")
+    (work / "closed").chmod(0o755)
+    assert done.returncode == 125 and "closed" in done.stderr, done.stderr
+
+
+def test_shared_memory_has_the_limit_of_tmp(caller):
+    script = "import os\nwith open('/dev/shm/x', 'wb') as f:\n    f.write(bytes(8 << 20))\n"
+    policy = caller.home / "small.toml"
+    policy.write_text('[limits]\ntmp = "4M"\n')
+    done = run(caller, "--policy", str(policy), "--", "python3", "-c", script)
+    assert done.returncode == 1 and "No space left" in done.stderr, done.stderr
+
+
+def test_too_few_descriptors_are_no_reason_for_weaker_walls(caller):
+    for count in range(8, 16):
+        done = run_limited(caller, count)
+        assert "second path" not in done.stderr and done.returncode in (0, 125), (count, done.stderr)
+
+
+def run_limited(caller, descriptors):
+    command = f"ulimit -n {descriptors}; exec soma run -- true"
+    return caller.run(["bash", "-c", command], cwd=caller.home / "work")
