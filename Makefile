@@ -21,9 +21,9 @@ build:
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset dev >/dev/null
 	@cmake --build --preset dev
 
-test: build ## install what is missing, build, and run every test but those of test-vm and test-long
-	@scripts/lint --format-only
-	@SOMA_BIN_DIR=$(CURDIR)/$(BUILD)/bin ctest --preset dev -LE 'long|asan-only' -j1 --no-tests=error
+test: build ## install what is missing, build, lint, and run every test but those of test-vm and test-long
+	@scripts/lint --format-only && scripts/lint
+	@SOMA_BIN_DIR=$(CURDIR)/$(BUILD)/bin ctest --preset dev -LE 'long|asan-only' -j$(JOBS) --no-tests=error
 
 test-unit: build ## only the fast tests (unit, corpus, style)
 	@ctest --preset dev -L 'unit|corpus|style' -j$(JOBS) --no-tests=error
@@ -34,11 +34,11 @@ test-vm: build ## boot Debian 12's own kernel (6.1, cgroup v2) in QEMU and run t
 test-asan: ## the unit and corpus tests under ASan and UBSan
 	@scripts/bootstrap
 	@cmake --preset asan >/dev/null
-	@cmake --build --preset asan --target all
+	@cmake --build --preset asan --target unit_and_corpus
 	@ctest --preset asan -L 'unit|corpus' -j$(JOBS) --no-tests=error
 
 test-long: build ## TSan, chaos and soak: minutes to hours
-	@cmake --preset tsan >/dev/null && cmake --build --preset tsan
+	@cmake --preset tsan >/dev/null && cmake --build --preset tsan --target unit_and_corpus
 	@ctest --preset tsan -L unit -j$(JOBS) --no-tests=error
 	@SOMA_BIN_DIR=$(CURDIR)/$(BUILD)/bin ctest --preset dev -L long --no-tests=error
 
@@ -53,7 +53,7 @@ bench: ## ratios against named peers, interleaved in one run (release build)
 format: ## rewrite the sources in the house format
 	@scripts/lint --format-fix
 
-lint: build ## clang-format and clang-tidy, warnings are errors
+lint: build ## clang-format and clang-tidy's checks, warnings are errors
 	@scripts/lint --format-only && scripts/lint
 
 install: ## install the release build below PREFIX (default /usr/local)

@@ -110,11 +110,15 @@ function(soma_room name)
   endif()
 endfunction()
 
+# What the sanitizer presets build: the programs of the unit and corpus tests and what those need.
+add_custom_target(unit_and_corpus)
+
 # soma_unit_tests(ROOM SOURCES a_test.cc … [DEPENDS rooms] [LIBRARIES …] [LABELS …])
 # One executable ROOM_test: hermetic, fast, no root.
 function(soma_unit_tests room)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;LABELS" ${ARGN})
   add_executable(${room}_test ${ARG_SOURCES})
+  add_dependencies(unit_and_corpus ${room}_test)
   list(TRANSFORM ARG_DEPENDS PREPEND soma_)
   target_link_libraries(${room}_test PRIVATE soma_${room} ${ARG_DEPENDS} ${ARG_LIBRARIES}
                         GTest::gmock GTest::gtest_main)
@@ -157,6 +161,7 @@ function(soma_fuzz name)
   else()
     add_executable(${name} ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/fuzz/replay_main.cc)
     soma_precompiled(${name} std)
+    add_dependencies(unit_and_corpus ${name})
     add_test(NAME corpus.${name} COMMAND ${name} ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
     set_tests_properties(corpus.${name} PROPERTIES LABELS "corpus" TIMEOUT 300)
   endif()

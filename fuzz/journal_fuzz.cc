@@ -12,6 +12,7 @@
 #include "audit/event.h"
 #include "audit/head.h"
 #include "audit/verify.h"
+#include "base/result.h"
 
 namespace {
 

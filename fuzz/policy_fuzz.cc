@@ -3,6 +3,7 @@
 // and a project file never allows what the built-in profile denies.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -27,7 +27,6 @@
 #include "wire/frame.h"
 #include "wire/link.h"
 #include "wire/message.h"
-#include "wire/protocol.h"
 #include "wire/session.h"
 
 namespace {

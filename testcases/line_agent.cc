@@ -2,6 +2,7 @@
 // line_agent: stands in for soma-guest in tests of the launcher. Pid 1 of a sandbox; reads lines
 // "UID COMMAND" from descriptor 3, runs COMMAND by /bin/sh as that user, answers "STATUS SIZE\n"
 // and the output. "exit N" ends it. The tests thereby try their attacks from inside the real walls.
+#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -87,7 +88,7 @@ int main() {
     const auto id = static_cast<unsigned>(std::strtoul(line.c_str(), &command, 10));
     while (*command == ' ') ++command;
     int ends[2];
-    if (pipe(ends) < 0) return 1;
+    if (pipe2(ends, O_CLOEXEC) < 0) return 1;
     const pid_t child = fork();
     if (child == 0) RunChild(id, command, ends[1]);
     close(ends[1]);

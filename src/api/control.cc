@@ -25,6 +25,7 @@
 #include "parse/timestamp.h"
 #include "sandbox/guest_calls.h"
 #include "sandbox/manager.h"
+#include "sandbox/record.h"
 #include "sandbox/sandbox.h"
 
 namespace soma::api {

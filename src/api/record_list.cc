@@ -3,9 +3,9 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <variant>
 
+#include "aio/task.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "parse/json.h"

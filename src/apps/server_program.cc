@@ -2,7 +2,6 @@
 #include "apps/server_program.h"
 
 #include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <csignal>
@@ -37,6 +36,7 @@
 #include "egress/flushing_recorder.h"
 #include "egress/resolver.h"
 #include "runtime/fake/fake_runtime.h"
+#include "runtime/launched/control_connection.h"
 #include "runtime/launched/launched_runtime.h"
 #include "runtime/runtime.h"
 #include "sandbox/manager.h"

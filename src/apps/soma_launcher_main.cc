@@ -26,6 +26,7 @@
 #include "launcher/lock_down.h"
 #include "launcher/log.h"
 #include "launcher/parent.h"
+#include "launcher/paths.h"
 #include "launcher/worker.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/result.h"
 #include "base/text.h"
 #include "control/order.h"
 #include "monitor/service.h"

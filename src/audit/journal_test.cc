@@ -8,13 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <future>
 #include <string>
 #include <vector>
 
+#include "audit/chain.h"
 #include "audit/event.h"
 #include "audit/head.h"
 #include "audit/journal_fixture_test.h"
@@ -22,6 +22,7 @@
 #include "audit/recorder.h"
 #include "audit/tail.h"
 #include "audit/verify.h"
+#include "base/error.h"
 
 namespace soma::audit {
 namespace {

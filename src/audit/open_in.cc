@@ -14,7 +14,6 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/result.h"
-#include "base/text.h"
 #include "sys/directory.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"

@@ -7,14 +7,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "audit/chain.h"
 #include "audit/event.h"
 #include "audit/journal.h"
 #include "audit/journal_fixture_test.h"
 #include "audit/layout.h"
 #include "audit/recorder.h"
+#include "base/result.h"
 
 namespace soma::audit {
 namespace {

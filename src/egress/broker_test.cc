@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +22,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
+#include "egress/name_table.h"
 #include "egress/resolver.h"
 #include "egress/socket_address.h"
 #include "policy/address.h"

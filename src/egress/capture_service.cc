@@ -4,7 +4,6 @@
 #include <fcntl.h>
 
 #include <chrono>
-#include <cstddef>
 #include <memory>
 #include <utility>
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include "base/result.h"
 
 namespace soma::front {
 namespace {

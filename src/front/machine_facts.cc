@@ -21,6 +21,7 @@
 #include "walls/launch.h"
 #include "walls/plan.h"
 #include "walls/process_walls.h"
+#include "walls/seccomp_profile.h"
 #include "walls/task_cgroups.h"
 
 namespace soma::front {

@@ -6,12 +6,15 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "policy/load.h"
 #include "policy/model.h"
+#include "walls/judge.h"
 
 namespace soma::front {
 namespace {

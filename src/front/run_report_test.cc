@@ -8,6 +8,7 @@
 
 #include "front/limit_watch.h"
 #include "parse/json.h"
+#include "walls/denied.h"
 
 namespace soma::front {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only Landlock stands in the way of, each with the wall and without it.
-#include "guest/task_landlock.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@ using std::chrono::seconds;
 constexpr std::uint32_t kServerUid = 500;
 constexpr ConnectionId kFirst = 1;
 constexpr ConnectionId kSecond = 2;
-const MonotonicTime start_time{seconds(1000)};
+const MonotonicTime kStartTime{seconds(1000)};
 
 control::Order TheOrder() {
   control::Order order;
@@ -47,23 +47,23 @@ control::Request Ask(Verb verb) {
 class DeskTest : public testing::Test {
  protected:
   Answer From(ConnectionId connection, std::uint32_t uid, const control::Request& request) {
-    return desk_.Handle({.connection = connection, .uid = uid}, request, start_time, std::nullopt);
+    return desk_.Handle({.connection = connection, .uid = uid}, request, kStartTime, std::nullopt);
   }
-  Desk desk_{TheOrder(), kFirst, start_time};
+  Desk desk_{TheOrder(), kFirst, kStartTime};
 };
 
 TEST_F(DeskTest, LeaseExpiresOnceAndNamesItself) {
-  EXPECT_FALSE(desk_.ExpireAt(start_time + seconds(9)));
-  EXPECT_TRUE(desk_.ExpireAt(start_time + seconds(10)));
-  EXPECT_FALSE(desk_.ExpireAt(start_time + seconds(11)));
+  EXPECT_FALSE(desk_.ExpireAt(kStartTime + seconds(9)));
+  EXPECT_TRUE(desk_.ExpireAt(kStartTime + seconds(10)));
+  EXPECT_FALSE(desk_.ExpireAt(kStartTime + seconds(11)));
   desk_.OnEnded(0, 9);
-  EXPECT_EQ(desk_.StatusAt(start_time).state, SandboxState::kExpired);
+  EXPECT_EQ(desk_.StatusAt(kStartTime).state, SandboxState::kExpired);
 }
 
 TEST_F(DeskTest, RenewMovesTheEndButNotAfterIt) {
   EXPECT_TRUE(From(kFirst, kServerUid, Ask(Verb::kRenew)).reply.ok);
-  EXPECT_FALSE(desk_.ExpireAt(start_time + seconds(19)));
-  EXPECT_TRUE(desk_.ExpireAt(start_time + seconds(20)));
+  EXPECT_FALSE(desk_.ExpireAt(kStartTime + seconds(19)));
+  EXPECT_TRUE(desk_.ExpireAt(kStartTime + seconds(20)));
   EXPECT_EQ(From(kFirst, kServerUid, Ask(Verb::kRenew)).reply.code, Errc::kFailedPrecondition);
 }
 
@@ -90,7 +90,7 @@ TEST_F(DeskTest, AttachNeedsTheTokenAndAFreeWire) {
 TEST_F(DeskTest, TheLauncherAttachesOthersNeverItself) {
   (void)desk_.OnClosed(kFirst);
   EXPECT_FALSE(From(kLauncherLink, 0, Ask(Verb::kAttach)).reply.ok);
-  EXPECT_TRUE(desk_.Handle({}, Ask(Verb::kAttach), start_time, kSecond).hand_out_wire);
+  EXPECT_TRUE(desk_.Handle({}, Ask(Verb::kAttach), kStartTime, kSecond).hand_out_wire);
   EXPECT_TRUE(From(kSecond, kServerUid, Ask(Verb::kStatus)).reply.ok);
 }
 
@@ -102,11 +102,11 @@ TEST_F(DeskTest, WithATokenASandboxOutlivesItsServer) {
 TEST_F(DeskTest, WithoutATokenItEndsWithItsOneConnection) {
   control::Order order = TheOrder();
   order.token = {};
-  Desk desk(order, kFirst, start_time);
+  Desk desk(order, kFirst, kStartTime);
   control::Request attach = Ask(Verb::kAttach);
   attach.token = {};
   EXPECT_EQ(
-      desk.Handle({.connection = kSecond, .uid = kServerUid}, attach, start_time, {}).reply.code,
+      desk.Handle({.connection = kSecond, .uid = kServerUid}, attach, kStartTime, {}).reply.code,
       Errc::kUnauthenticated);
   EXPECT_FALSE(desk.OnClosed(kSecond));
   EXPECT_TRUE(desk.OnClosed(kFirst));
@@ -122,8 +122,8 @@ TEST_F(DeskTest, AnotherSandboxIsNotFound) {
 
 TEST_F(DeskTest, AnExitByItselfKeepsItsCode) {
   desk_.OnEnded(3, 0);
-  EXPECT_EQ(desk_.StatusAt(start_time).state, SandboxState::kExited);
-  EXPECT_EQ(desk_.StatusAt(start_time).exit_code, 3);
+  EXPECT_EQ(desk_.StatusAt(kStartTime).state, SandboxState::kExited);
+  EXPECT_EQ(desk_.StatusAt(kStartTime).exit_code, 3);
 }
 
 }  // namespace

@@ -29,10 +29,12 @@ namespace bj = boost::json;
 class Handler {
  public:
   // Read by Boost.JSON; they bound what it accepts without asking us.
-  static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();  // NOLINT
-  static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();   // NOLINT
-  static constexpr std::size_t max_key_size = std::size_t{1} << 16;                        // NOLINT
-  static constexpr std::size_t max_string_size = std::numeric_limits<std::size_t>::max();  // NOLINT
+  // NOLINTBEGIN(readability-identifier-naming): Boost.JSON looks for these names.
+  static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max_array_size = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max_key_size = std::size_t{1} << 16;
+  static constexpr std::size_t max_string_size = std::numeric_limits<std::size_t>::max();
+  // NOLINTEND(readability-identifier-naming)
 
   explicit Handler(const JsonLimits& limits) : limits_(limits) {}
 

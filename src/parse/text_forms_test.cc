@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <string>
 
 #include "base/bytes.h"
 #include "base/clock.h"

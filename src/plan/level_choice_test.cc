@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "policy/level.h"
 #include "policy/load.h"
+#include "policy/model.h"
 
 namespace soma::plan {
 namespace {

@@ -2,6 +2,7 @@
 #include "plan/second_path.h"
 
 #include <algorithm>
+#include <expected>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/second_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "base/result.h"
 #include "plan/task_plan.h"
 #include "policy/load.h"
 #include "policy/path_facts.h"

@@ -12,7 +12,6 @@
 #include "plan/task_parts.h"
 #include "plan/view.h"
 #include "policy/decide.h"
-#include "policy/model.h"
 #include "walls/plan.h"
 #include "walls/process_walls.h"
 #include "walls/seccomp_profile.h"

@@ -6,11 +6,17 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/result.h"
 #include "policy/load.h"
+#include "policy/path_facts.h"
+#include "walls/plan.h"
+#include "walls/seccomp_profile.h"
 
 namespace soma::plan {
 namespace {

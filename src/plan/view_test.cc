@@ -4,14 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "base/result.h"
 #include "policy/decide.h"
 #include "policy/load.h"
+#include "policy/model.h"
 #include "policy/path_facts.h"
 #include "walls/plan.h"
 

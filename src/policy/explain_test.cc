@@ -6,11 +6,13 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "parse/json.h"
 #include "policy/load.h"
+#include "policy/model.h"
 
 namespace soma::policy {
 namespace {

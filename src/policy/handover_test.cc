@@ -2,9 +2,12 @@
 #include "policy/handover.h"
 
 #include <gtest/gtest.h>
+#include <optional>
+#include <string>
 
 #include "policy/decide.h"
 #include "policy/load.h"
+#include "policy/model.h"
 
 namespace soma::policy {
 namespace {
@@ -34,10 +37,11 @@ TEST(Handover, RefusesWhatWouldArriveChanged) {
   Handover handover;
   handover.command_line.read = {"/\xff"};
   EXPECT_FALSE(EncodeHandover(handover));
-  for (const char* text :
-       {"", "{}", "{\"home\": 1}", "[]",
-        "{\"home\":\"/\",\"workspace\":\"/w\",\"sources\":[{\"kind\":\"x\",\"format\":\"toml\","
-        "\"name\":\"n\",\"text\":\"\"}],\"command_line\":{}}"}) {
+  const std::string unknown_kind =
+      R"({"home":"/","workspace":"/w","sources":[{"kind":"x","format":"toml",)"
+      R"("name":"n","text":""}],"command_line":{}})";
+  for (const std::string& text : {std::string(), std::string("{}"), std::string(R"({"home": 1})"),
+                                  std::string("[]"), unknown_kind}) {
     EXPECT_FALSE(DecodeHandover(text)) << text;
   }
 }

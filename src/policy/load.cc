@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/load.h"
 
-#include <array>
 #include <cstddef>
 #include <expected>
 #include <optional>

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "policy/decide.h"
+#include "policy/level.h"
 #include "policy/model.h"
 
 namespace soma::policy {

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "base/text.h"
+#include "policy/address.h"
 #include "policy/decide.h"
+#include "policy/level.h"
 #include "policy/load.h"
 #include "policy/model.h"
 

@@ -75,8 +75,8 @@ Answer TryLandlock(const Scratch& scratch) {
 
 // int $0x80 enters the kernel by the 32-bit table, where number 20 is getpid.
 void Call32Bit() {
-  // The call's answer comes back in it.
-  long number = 20;  // NOLINT(misc-const-correctness)
+  // NOLINTNEXTLINE(misc-const-correctness): the call's answer comes back in it.
+  long number = 20;
   asm volatile("int $0x80" : "+a"(number) : : "memory", "r8", "r9", "r10", "r11");
 }
 

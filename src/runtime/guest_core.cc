@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -15,6 +16,7 @@
 #include "egress/capture_service.h"
 #include "egress/dns_stream.h"
 #include "egress/e2b_network.h"
+#include "policy/address.h"
 #include "policy/model.h"
 #include "runtime/guest_link.h"
 #include "runtime/guest_stream.h"

@@ -6,13 +6,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "aio/loop.h"
 #include "aio/task.h"
 #include "aio/worker_pool.h"
 #include "audit/event.h"
@@ -22,6 +22,8 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "crypto/random.h"
+#include "egress/broker.h"
+#include "policy/model.h"
 #include "runtime/guest_link.h"
 #include "runtime/runtime.h"
 #include "sandbox/egress_gate.h"

@@ -26,13 +26,14 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "runtime/runtime.h"
-#include "sandbox/egress_gate.h"
+#include "sandbox/egress_gate.h"  // IWYU pragma: keep: Sandbox owns one, and is destroyed here
 #include "sandbox/manager.h"
 #include "sandbox/record.h"
 #include "sandbox/sandbox_store.h"
 #include "sys/fd.h"
 #include "sys/message_socket.h"
 #include "sys/real_clock.h"
+#include "wire/link.h"
 #include "wire/message.h"
 #include "wire/session.h"
 
@@ -238,7 +239,7 @@ TEST_F(ManagerTest, TheNextServerFindsTheLivingAndForgetsTheDead) {
   // This server dies without a word; meanwhile one sandbox ends, and one is there that nobody
   // knows.
   const auto stored = store.records;
-  manager.release();  // NOLINT: a killed process destroys nothing
+  manager.release();  // NOLINT(bugprone-unused-return-value): a killed process destroys nothing
   runtime.living.erase(dead);
   runtime.living["iunknown"] = {};
   store.records = stored;

@@ -17,6 +17,8 @@
 namespace soma::store {
 namespace {
 
+using namespace std::string_literals;
+
 constexpr std::array<std::string_view, 1> kFirst = {"CREATE TABLE t (a INTEGER, b TEXT, c BLOB)"};
 constexpr std::array<std::string_view, 2> kSecond = {kFirst[0], "ALTER TABLE t ADD COLUMN d TEXT"};
 
@@ -38,7 +40,7 @@ TEST_F(DatabaseTest, KeepsValuesOfEveryType) {
   ASSERT_TRUE(database) << database.error().message();
   auto insert = database->Prepare("INSERT INTO t VALUES (?, ?, ?)");
   ASSERT_TRUE(insert);
-  const std::string hostile = "'; DROP TABLE t; --\0x";
+  const std::string hostile = "'; DROP TABLE t; --\0x"s;
   const std::array<std::uint8_t, 3> blob = {0, 255, 7};
   ASSERT_TRUE(insert->Bind(1, -5).Bind(2, hostile).BindBlob(3, blob).Run());
   auto query = database->Prepare("SELECT a, b, c, NULL FROM t");

@@ -10,6 +10,7 @@
 #include <expected>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"

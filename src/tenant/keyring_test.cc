@@ -4,18 +4,21 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <iterator>
-#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "audit/event.h"
 #include "audit/recorder.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/result.h"
 
 namespace soma::tenant {
 namespace {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "policy/load.h"
+#include "policy/path_facts.h"
 
 namespace soma::workspace {
 namespace {
