@@ -21,6 +21,27 @@ struct Condition::Waiters {
   std::vector<asio::steady_timer*> timers;
 };
 
+namespace {
+
+// In the list for as long as the wait lives. A coroutine that is never resumed, because its loop
+// ended, leaves it as well.
+class Listed {
+ public:
+  Listed(std::vector<asio::steady_timer*>& timers, asio::steady_timer& timer)
+      : timers_(timers), timer_(timer) {
+    timers_.push_back(&timer_);
+  }
+  ~Listed() { std::erase(timers_, &timer_); }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+
+ private:
+  std::vector<asio::steady_timer*>& timers_;
+  asio::steady_timer& timer_;
+};
+
+}  // namespace
+
 Condition::Condition(Loop& loop) : waiters_(std::make_shared<Waiters>(loop)) {}
 
 Condition::~Condition() { NotifyAll(); }
@@ -34,9 +55,8 @@ asio::awaitable<bool> Condition::Wait(std::chrono::nanoseconds timeout) {
   const std::shared_ptr<Waiters> waiters = waiters_;
   const std::chrono::nanoseconds longest = std::chrono::hours(24);
   asio::steady_timer timer(waiters->loop.executor(), std::min(timeout, longest));
-  waiters->timers.push_back(&timer);
+  const Listed listed(waiters->timers, timer);
   const auto [ec] = co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
-  std::erase(waiters->timers, &timer);
   co_return ec == asio::error::operation_aborted;
 }
 

@@ -45,7 +45,9 @@ struct FramedLine {
 FramedLine FrameLine(std::uint64_t number, const Digest& previous, std::string_view members);
 
 // One line without its newline. kInvalidArgument: not of this shape; kDataLoss: its hash is wrong.
+// The answer refers into `text`, which therefore may not be a temporary.
 Result<Line> ParseLine(std::string_view text);
+Result<Line> ParseLine(std::string&& text) = delete;
 
 std::optional<Digest> ParseDigest(std::string_view hex);
 

@@ -156,7 +156,7 @@ TEST_F(JournalTest, ADeathWhileOpeningAnIdleSegmentIsExplained) {
   (void)Open("first");
   const std::string path = SegmentPath(directory, 0);
   const std::string good = Read(path);
-  const auto last = ParseLine(good.substr(0, good.size() - 1));
+  const auto last = ParseLine(std::string_view(good).substr(0, good.size() - 1));
   ASSERT_TRUE(last);
   const FramedLine opening = FrameLine(1, last->hash, last->members);
   Write(path, good + opening.text);

@@ -124,7 +124,8 @@ TEST_F(VerifyTest, ACutTailIsFoundAgainstTheHeadFile) {
 
 // An attacker who recomputes all hashes of a segment is found by the head file.
 TEST_F(VerifyTest, ARewrittenSegmentIsFoundAgainstTheHeadFile) {
-  const auto first = ParseLine(Lines(segments[0])[0].substr(0, Lines(segments[0])[0].size() - 1));
+  const std::string opening = Lines(segments[0])[0];
+  const auto first = ParseLine(std::string_view(opening).substr(0, opening.size() - 1));
   ASSERT_TRUE(first);
   FramedLine line = FrameLine(0, first->previous, first->members);
   std::string forged = line.text;

@@ -71,7 +71,9 @@ void Loop::RunOnce(int timeout_ms) {
       ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), timeout_ms);
   for (int i = 0; i < count; ++i) {
     const epoll_event event = ready[static_cast<std::size_t>(i)];
-    const auto it = callbacks_.find(event.data.u64);
+    const std::uint64_t id =
+        event.data.u64;  // a copy: epoll_event is packed, nothing may refer into it
+    const auto it = callbacks_.find(id);
     if (it == callbacks_.end()) continue;  // removed by an earlier callback of this round
     const auto callback = it->second;      // keeps it alive if it removes itself
     (*callback)(event.events);
