@@ -261,7 +261,10 @@ class Run {
     }
     PolicyJudge judge(policy_, plan_.view.effective, broker.has_value());
     std::optional<Error> record_failure;
-    const walls::LaunchOptions launch{.stay = &stay_};
+    // From here on one process at a time has work. Not earlier: a broker, and whoever runs the
+    // levels above, live on and must have every CPU.
+    sys::StayOnThisCpu stay;
+    const walls::LaunchOptions launch{.stay = &stay};
     const SessionInputs session{.plan = plan_.walls,
                                 .options = launch,
                                 .judge = judge,
@@ -276,6 +279,7 @@ class Run {
                                         record_failure = status.error();
                                     },
                                 .before_start = [&](walls::CaptureSockets sockets) -> Status {
+                                  stay.Release();
                                   if (broker) SOMA_TRY(broker->Serve(std::move(sockets)));
                                   return record.Start(report_, policy_);
                                 }};
@@ -325,7 +329,6 @@ class Run {
     return report_.exit_code;
   }
 
-  sys::StayOnThisCpu stay_;  // first: the whole way to the command is one chain of hand-overs
   RunOptions options_;
   Clock& clock_;
   Random& random_;

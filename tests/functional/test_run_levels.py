@@ -247,3 +247,8 @@ def test_an_ordinary_user_is_told(user):
     done = run(user, "container", "true", options=["--policy", policy])
     assert done.returncode == 125
     assert "an ordinary user has one" in done.stderr
+
+
+def test_a_container_may_use_every_cpu_of_its_caller(place):
+    done = run(place, "container", "python3", "-c", "import os; print(sorted(os.sched_getaffinity(0)))")
+    assert done.stdout.strip() == str(sorted(os.sched_getaffinity(0))), done.stderr

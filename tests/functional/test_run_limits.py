@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fork bomb and a memory hog inside `soma run` are stopped, with the limit and the means named."""
+"""A fork bomb and a memory hog inside `soma run` are stopped, with the limit and the means named; CPUs are not taken away."""
 import json
+import os
+import pathlib
+import subprocess
 
 
 def run(caller, *words, **options):
@@ -67,3 +70,18 @@ def test_the_command_may_use_every_cpu_of_its_caller(caller):
     outside = caller.run(["python3", "-c", cpus]).stdout
     inside = run(caller, "--", "sh", "-c", f'python3 -c "{cpus}" & python3 -c "{cpus}"; wait')
     assert inside.stdout == outside * 2, inside.stderr
+
+
+def test_what_lives_beside_the_command_may_use_every_cpu_too(caller):
+    """The broker is started by the process that keeps itself on one CPU for the launch."""
+    running = caller.popen(["soma", "run", "--allow-net", "example.test", "--", "sh", "-c", "echo up; read line"],
+                           cwd=caller.home / "work", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert running.stdout.readline() == "up\n"
+        children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        broker = [int(pid) for pid in children if pathlib.Path(f"/proc/{pid}/comm").read_text() == "soma-tools\n"]
+        assert broker, children
+        for pid in (running.pid, *broker):
+            assert os.sched_getaffinity(pid) == os.sched_getaffinity(0)
+    finally:
+        running.communicate("\n", timeout=60)
