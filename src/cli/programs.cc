@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "runtime/launched/control_connection.h"
 #include "sys/child_process.h"
+#include "sys/packet_listener.h"
 #include "sys/process.h"
 #include "sys/soma_paths.h"
 
@@ -31,6 +32,15 @@ std::vector<std::string> OwnEnvironment() {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
   return environment;
+}
+
+// The socket's place is the same for every launcher of this user: one that runs already is not the
+// one that was started here, which is about to say so and end.
+bool AnswersAt(const std::string& socket, const sys::Process& launcher) {
+  const auto connection = runtime::ConnectControl(socket);
+  if (!connection) return false;
+  const auto peer = sys::PeerOf(*connection);
+  return peer && peer->pid == launcher.pid();
 }
 
 }  // namespace
@@ -64,7 +74,7 @@ void StopProgram(sys::Process& process) {
 
 Status WaitForLauncher(const std::string& socket, const sys::Process& launcher) {
   const auto end = steady_clock::now() + kStartPatience;
-  while (!runtime::ConnectControl(socket)) {
+  while (!AnswersAt(socket, launcher)) {
     if (EndsWithin(launcher, milliseconds(5))) {
       return Fail(Errc::kUnavailable, "soma-launcher has ended; it said why");
     }

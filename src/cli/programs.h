@@ -29,7 +29,7 @@ bool EndsWithin(const sys::Process& process, std::chrono::milliseconds time);
 // SIGTERM, in time SIGKILL; reaps it when it is our child.
 void StopProgram(sys::Process& process);
 
-// Until a launcher answers at `socket`, while `launcher` lives.
+// Until `launcher`, a child of ours, answers at `socket`. Fails when it ends.
 Status WaitForLauncher(const std::string& socket, const sys::Process& launcher);
 
 }  // namespace soma::cli

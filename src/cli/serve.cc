@@ -145,11 +145,15 @@ bool IsHealthy(const std::string& listen) {
          std::string_view(answer, 12) == "HTTP/1.1 200";
 }
 
-Status WaitForServer(const std::string& listen, const sys::Process& server) {
+Status WaitForServer(const std::string& listen, const sys::Process& server,
+                     const sys::Process& launcher) {
   const auto end = steady_clock::now() + kStartPatience;
   while (!IsHealthy(listen)) {
     if (EndsWithin(server, milliseconds(20))) {
       return Fail(Errc::kUnavailable, "soma-server has ended; it said why above");
+    }
+    if (EndsWithin(launcher, milliseconds(0))) {
+      return Fail(Errc::kUnavailable, "soma-launcher has ended; it said why above");
     }
     if (stop_asked != 0) return Fail(Errc::kCancelled, "stopped");
     if (steady_clock::now() > end) return Fail(Errc::kDeadlineExceeded, "no server answers");
@@ -186,7 +190,19 @@ void PrintReady(const ServeOptions& options, const std::string& key) {
   Complain("ready; the lines above are for the shell in which your agent runs. Ctrl-C ends all");
 }
 
+// The printed lines name the port, so it can't be left to the kernel.
+Status CheckListen(const std::string& listen) {
+  const std::size_t colon = listen.rfind(':');
+  const auto port = colon == std::string::npos
+                        ? std::nullopt
+                        : ParseInt<std::uint16_t>(std::string_view(listen).substr(colon + 1));
+  if (port.value_or(0) != 0) return {};
+  return Fail(Errc::kInvalidArgument, StrCat("--listen ", EscapeForTerminal(listen),
+                                             ": ADDRESS:PORT with a port of 1 to 65535 is needed"));
+}
+
 Status Serve(const Context& context, const ServeOptions& options) {
+  SOMA_TRY(CheckListen(options.listen));
   SOMA_ASSIGN(const Places places, FindPlaces());
   SOMA_ASSIGN(const std::string key, ServeKey(context, places));
   struct sigaction action{};
@@ -199,7 +215,7 @@ Status Serve(const Context& context, const ServeOptions& options) {
     auto server = StartServer(options);
     if (!server) status = std::unexpected(server.error());
     if (server) {
-      status = WaitForServer(options.listen, *server);
+      status = WaitForServer(options.listen, *server, launcher);
       if (status) {
         PrintReady(options, key);
         status = Watch(options, launcher, *server);

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`soma serve` as its user starts it: what it refuses, and that two of them on one state never share anything."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "lib"), str(ROOT)]
+from conftest import BIN, skip  # noqa: E402
+from serving import Server, free_port  # noqa: E402
+
+
+def serve(environment, *options):
+    return subprocess.run([BIN / "soma-tools", "serve", "--level", "container", *options], env=environment, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=60)
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1:0", "127.0.0.1", "127.0.0.1:70000", "127.0.0.1:x"])
+def test_an_address_without_a_port_is_refused(tmp_path, listen):
+    done = serve({"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SOMA_STATE_DIR": str(tmp_path / "state")}, "--listen", listen)
+    assert done.returncode == 125 and listen in done.stderr and "port" in done.stderr
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_second_one_on_the_same_state_leaves_the_first_alone():
+    if os.geteuid() != 0:
+        skip("containers with a range of ids need the launcher that runs as root")
+    with Server("container") as first:
+        box = first.create()
+        for port in (first.port, free_port()):
+            second = serve(first.environment, "--listen", f"127.0.0.1:{port}")
+            assert second.returncode == 125 and "another launcher" in second.stderr and "export" not in second.stdout
+        assert box.run("echo still here") == (0, "still here\n")
+        listed = first.request("GET", "/v2/sandboxes")[2]
+        assert [one["sandboxID"] for one in listed] == [box.id]
