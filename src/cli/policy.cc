@@ -114,6 +114,10 @@ Status AnswerQuestions(Context& context, const policy::Policy& policy,
     if (!decision.allowed) context.exit_code = kExitNo;
   };
   if (!options.path.empty()) {
+    if (!options.path.starts_with('/')) {
+      return Fail(Errc::kInvalidArgument, StrCat("--path ", EscapeForTerminal(options.path),
+                                                 ": an absolute path is needed"));
+    }
     answer(StrCat("read ", options.path), DecidePath(policy, options.path, policy::Access::kRead));
     answer(StrCat("write ", options.path),
            DecidePath(policy, options.path, policy::Access::kWrite));
@@ -141,18 +145,19 @@ Status RunExplain(Context& context, const PolicyOptions& options) {
 }  // namespace
 
 void AddPolicy(CLI::App& tools, Context& context) {
-  CLI::App* const policy =
-      AddCommand(tools, "policy", "check policy files and say what they mean", "");
+  CLI::App* const policy = AddCommand(tools, "policy", "Check policy files and say what they mean",
+                                      "soma policy explain --path ~/.ssh");
   policy->require_subcommand(1);
   const auto options = std::make_shared<PolicyOptions>();
 
-  CLI::App* const check = AddCommand(*policy, "check", "say whether policy files are right",
-                                     "soma policy check .soma.toml");
+  CLI::App* const check =
+      AddCommand(*policy, "check", "Say whether policy files are right; 1 if not",
+                 "soma policy check .soma.toml");
   check->add_option("FILE", options->files, "policy files, TOML or .json")->required();
   check->callback([&context, options] { RunCheck(context, *options); });
 
   CLI::App* const explain = AddCommand(
-      *policy, "explain", "say in words what holds in a workspace, or answer one question",
+      *policy, "explain", "Say in words what holds in a workspace, or answer a question; 1 for no",
       "soma policy explain --path ~/.ssh --connect pypi.org:443");
   explain->add_option("-C,--workspace", options->workspace, "the directory that a run would be in");
   explain->add_option("--profile", options->profile, "dev, enterprise or consumer");

@@ -43,6 +43,10 @@ int RunTools(int argc, char** argv, Clock& clock, Random& random) {
                  "soma");
   tools.set_version_flag("--version", "soma " SOMA_VERSION);
   tools.add_flag("--json", context.json, "Print JSON instead of text");
+  tools.footer(
+      "Example:\n  soma run -- make test\n"
+      "Exit codes: 0; 1 for \"no\" or \"damaged\" as the answer; 125 for a failure. soma run: the "
+      "command's own.");
   tools.require_subcommand(1);
   AddAudit(tools, context);
   AddDoctor(tools, context);

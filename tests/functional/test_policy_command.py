@@ -44,6 +44,18 @@ def test_explain_answers_a_question(user):
     assert "connect a.com:443: allowed by" in done.stdout
 
 
+def test_a_question_about_a_relative_path_is_none(user):
+    done = policy(user, "explain", "--path", "hosts")
+    assert done.returncode == 125 and "--path hosts" in done.stderr and "absolute" in done.stderr
+
+
+def test_every_command_has_an_example_in_its_help(user):
+    for words in ([], ["run"], ["policy"], ["policy", "check"], ["audit"], ["key"], ["template"], ["serve"], ["doctor"]):
+        shown = user.run(["soma", *words, "--help"]).stdout
+        example = shown.split("Example", 1)
+        assert len(example) == 2 and "soma" in example[1], words
+
+
 def test_profiles(user):
     for name, minimum in (("dev", "none"), ("enterprise", "container"), ("consumer", "process")):
         assert json.loads(policy(user, "explain", "--json", "--profile", name).stdout)["minimum"] == minimum
