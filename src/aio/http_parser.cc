@@ -32,6 +32,22 @@ std::unexpected<Error> Failure(const boost::system::error_code& ec) {
   return Fail(Errc::kInvalidArgument, StrCat("bad HTTP message: ", ec.message()));
 }
 
+// What the parser accepts and another one on the way may have read differently: then nothing after
+// this head can be trusted to begin where we think (RFC 9112 §6.1, §3.2).
+template <typename Fields>
+Status CheckRequestHead(const Fields& fields, bool is_http_1_0) {
+  const auto encodings = fields.count(http::field::transfer_encoding);
+  const bool is_plain =
+      encodings == 1 && boost::beast::iequals(fields[http::field::transfer_encoding], "chunked");
+  if (encodings != 0 && (is_http_1_0 || !is_plain)) {
+    return Fail(Errc::kInvalidArgument, "bad HTTP message: Transfer-Encoding is not just chunked");
+  }
+  if (fields.count(http::field::host) > 1) {
+    return Fail(Errc::kInvalidArgument, "bad HTTP message: more than one Host");
+  }
+  return {};
+}
+
 template <bool kIsRequest>
 class BeastParser final : public Http1Parser {
  public:
@@ -48,6 +64,11 @@ class BeastParser final : public Http1Parser {
     const std::size_t used = parser_.put(boost::asio::buffer(bytes.data(), bytes.size()), ec);
     if (ec == http::error::need_more) ec = {};
     if (ec) return Failure(ec);
+    if constexpr (kIsRequest) {
+      if (parser_.is_header_done()) {
+        SOMA_TRY(CheckRequestHead(parser_.get(), parser_.get().version() == 10));
+      }
+    }
     return used;
   }
 

@@ -123,7 +123,14 @@ TEST(Http, RefusesWhatTwoReadersCouldUnderstandDifferently) {
   for (const char* request :
        {"POST /x HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST /x HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "GET /x\r\n\r\n",
-        "GET /x HTTP/1.1\r\nA b: c\r\n\r\n", "\x16\x03\x01 tls hello\r\n\r\n"}) {
+        "POST /x HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\nGET /y HTTP/1.1\r\n\r\n",
+        "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        "POST /x HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n0\r\n\r\n",
+        "POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET /x HTTP/1.1\r\nA b: c\r\n\r\n",
+        "\x16\x03\x01 tls hello\r\n\r\n"}) {
     int requests = 0;
     EXPECT_TRUE(Talk(request, 1 << 20, &requests).starts_with("HTTP/1.1 400 ")) << request;
     EXPECT_EQ(requests, 0) << request;
