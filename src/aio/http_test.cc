@@ -126,8 +126,7 @@ TEST(Http, RefusesWhatTwoReadersCouldUnderstandDifferently) {
         "POST /x HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\nGET /y HTTP/1.1\r\n\r\n",
         "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
         "POST /x HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-        "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
-        "chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: a\r\n\r\n",
         "POST /x HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "GET /x HTTP/1.1\r\nA b: c\r\n\r\n",
         "\x16\x03\x01 tls hello\r\n\r\n"}) {

@@ -95,10 +95,14 @@ audit::Event Broker::EventFor(std::string_view what, const std::string& object,
 
 std::unexpected<Error> Broker::Refuse(std::string_view what, const std::string& object,
                                       const policy::Decision& decision) {
-  if (refusals_.size() >= kRefusalsKept) refusals_.clear();
-  const std::uint64_t count = ++refusals_[StrCat(what, " ", object)];
+  const auto known = refusals_.find(StrCat(what, " ", object));
+  const bool is_counted = known != refusals_.end() || refusals_.size() < kRefusalsKept;
+  // Whoever makes up a new name each time must not fill the record either.
+  const std::uint64_t count =
+      is_counted ? ++refusals_[StrCat(what, " ", object)] : ++other_refusals_;
   if (std::has_single_bit(count)) {
     audit::Event event = EventFor(what, object, decision);
+    if (!is_counted) event.fields.emplace_back("beyond", "one of many objects");
     if (count > 1) event.fields.emplace_back("count", StrCat(count));
     // The refusal stands whether or not it could be written down.
     (void)services_.recorder.Record(event, audit::Durability::kSoon);

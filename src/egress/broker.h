@@ -100,6 +100,7 @@ class Broker {
   // How often each thing was refused. Only the 1st, 2nd, 4th, 8th, … time is recorded: a loop
   // inside must not fill the disk.
   std::unordered_map<std::string, std::uint64_t> refusals_;
+  std::uint64_t other_refusals_ = 0;  // of objects beyond those
 };
 
 }  // namespace soma::egress

@@ -22,6 +22,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "egress/name_table.h"
 #include "egress/resolver.h"
 #include "egress/socket_address.h"
@@ -215,6 +216,15 @@ TEST_F(BrokerTest, ALoopOfRefusalsDoesNotFillTheRecord) {
   for (int i = 0; i < 1000; ++i) (void)broker->Answer(Query("\4evil\4test", 1));
   EXPECT_EQ(memory.events.size(), 10U);  // 1, 2, 4, … 512
   EXPECT_EQ(memory.events.back().fields.back().second, "512");
+}
+
+TEST_F(BrokerTest, NorDoNamesThatAreNewEachTime) {
+  const auto broker = Make(Loopback());
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string label = StrCat("n", 10'000 + i);
+    (void)broker->Answer(Query(StrCat("\6", label, "\4test"), 1));
+  }
+  EXPECT_LT(memory.events.size(), 1'100U);
 }
 
 TEST(ParseHosts, ReadsAddressesAndNames) {

@@ -43,6 +43,7 @@
 #include "policy/load.h"
 #include "policy/model.h"
 #include "policy/path_facts.h"
+#include "policy/path_pattern.h"
 #include "sys/cpu_affinity.h"
 #include "sys/soma_paths.h"
 #include "walls/denied.h"
@@ -141,12 +142,26 @@ class Run {
       if (place.empty()) continue;
       const std::string real = workspace::RealPlace(place);
       const policy::Decision decision = policy::DecidePath(policy_, real, policy::Access::kWrite);
-      if (!decision.allowed) continue;
-      return Fail(Errc::kInvalidArgument,
-                  StrCat(EscapeForTerminal(real), " is Soma's own and would be writable by ",
-                         decision.origin.ToText(), ": name a narrower folder"));
+      if (decision.allowed) return OwnPlaceIsOpen(real, decision.origin);
+      for (const policy::FilesystemRules& layer : policy_.filesystem) {
+        for (const policy::PathRule& rule : layer.rules) {
+          // Of a glob: what stands before its first star decides.
+          const std::string fixed = rule.pattern.substr(0, rule.pattern.find('*'));
+          if (rule.verdict == policy::PathVerdict::kWrite &&
+              policy::IsWithin(workspace::RealPlace(fixed), real)) {
+            return OwnPlaceIsOpen(real, rule.origin);
+          }
+        }
+      }
     }
     return {};
+  }
+
+  static std::unexpected<Error> OwnPlaceIsOpen(std::string_view place,
+                                               const policy::Origin& origin) {
+    return Fail(Errc::kInvalidArgument,
+                StrCat(EscapeForTerminal(place), " is Soma's own, and it or a part of it would be ",
+                       "writable by ", origin.ToText(), ": name a narrower folder"));
   }
 
   Result<plan::LevelChoice> ChooseLevel() {
@@ -261,6 +276,7 @@ class Run {
     }
     PolicyJudge judge(policy_, plan_.view.effective, broker.has_value());
     std::optional<Error> record_failure;
+    bool begun = false;
     // From here on one process at a time has work. Not earlier: a broker, and whoever runs the
     // levels above, live on and must have every CPU.
     sys::StayOnThisCpu stay;
@@ -279,12 +295,13 @@ class Run {
                                         record_failure = status.error();
                                     },
                                 .before_start = [&](walls::CaptureSockets sockets) -> Status {
+                                  begun = true;
                                   stay.Release();
                                   if (broker) SOMA_TRY(broker->Serve(std::move(sockets)));
                                   return record.Start(report_, policy_);
                                 }};
     auto end = RunSession(session);
-    if (!end) {
+    if (!end && !begun) {
       SOMA_ASSIGN(const bool with_less, PlanWithLess());
       if (with_less) end = RunSession(session);
     }

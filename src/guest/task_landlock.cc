@@ -2,6 +2,7 @@
 #include "guest/task_landlock.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,17 @@ Status Allow(sys::LandlockRuleset& rules, const std::string& path, std::uint64_t
   return rules.AllowPath(file->get(), rights);
 }
 
+// For places that a task or an account may choose: a home of "/" (Debian's for some services), or a
+// link to it, would allow everything.
+Status AllowWork(sys::LandlockRuleset& rules, const std::string& path) {
+  const auto file = sys::OpenFile(path, O_PATH);
+  struct stat place{};
+  struct stat root{};
+  if (!file || ::fstat(file->get(), &place) != 0 || ::stat("/", &root) != 0) return {};
+  if (place.st_dev == root.st_dev && place.st_ino == root.st_ino) return {};
+  return rules.AllowPath(file->get(), kEverything);
+}
+
 }  // namespace
 
 Result<std::optional<sys::LandlockRuleset>> StrictLandlock(const User& user,
@@ -42,9 +54,7 @@ Result<std::optional<sys::LandlockRuleset>> StrictLandlock(const User& user,
   SOMA_TRY(Allow(rules, "/proc", sys::kLandlockRead | sys::kLandlockWriteFile));
   for (const std::string& path : {std::string("/tmp"), std::string("/var/tmp"),
                                   std::string("/dev/shm"), user.home, workdir}) {
-    // A home of "/" (Debian's for some services) would allow everything, too.
-    if (path.empty() || path == "/") continue;
-    SOMA_TRY(Allow(rules, path, kEverything));
+    if (!path.empty()) SOMA_TRY(AllowWork(rules, path));
   }
   return std::optional<sys::LandlockRuleset>(std::move(rules));
 }

@@ -42,6 +42,12 @@ TEST_F(TaskLandlock, AStrictTaskWritesOnlyWhereItsWorkIs) {
     wire::Start everywhere = Command(attempt);
     everywhere.workdir = "/";
     EXPECT_EQ(agent.Run(everywhere).out, "");
+    // A task can make such a link and be followed to it by the next one.
+    const std::string link = StrCat("/tmp/soma-test-root-", ::getpid());
+    ASSERT_EQ(::symlink("/", link.c_str()), 0);
+    everywhere.workdir = link;
+    EXPECT_EQ(agent.Run(everywhere).out, "");
+    ::unlink(link.c_str());
   }
   SwitchOff();
   AgentDriver without;

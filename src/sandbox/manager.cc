@@ -321,6 +321,8 @@ aio::Task<void> SandboxManager::SetNetwork(std::shared_ptr<Sandbox> sandbox, Net
         return true;
       });
   if (!recorded) co_return std::unexpected(recorded.error());
+  // Killed meanwhile: its record must not come back.
+  if (!sandbox->alive_) co_return Fail(Errc::kNotFound, "the sandbox has ended");
   SandboxRecord changed = sandbox->record_;
   changed.network = std::move(wish);
   SOMA_CO_TRY(parts_.store.Save(changed));

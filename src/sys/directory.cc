@@ -81,11 +81,14 @@ Result<std::vector<std::string>> ListFd(int directory) {
   if (!stream) return std::unexpected(Error::FromErrno(errno, "fdopendir"));
   (void)own.Release();
   std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = ::readdir(stream.get())) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(stream.get());
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
+  if (errno != 0) return std::unexpected(Error::FromErrno(errno, "readdir"));
   return names;
 }
 

@@ -13,8 +13,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <expected>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,9 +38,6 @@ using policy::PathKind;
 
 constexpr std::size_t kPathMax = 4096;  // PATH_MAX, linux/limits.h
 constexpr std::size_t kGlobDepthMax = 64;
-constexpr std::size_t kListFrom = 8;  // paths below a directory that make it worth listing
-constexpr std::size_t kListBytesMax = std::size_t{16} << 10;  // some 500 names
-constexpr std::size_t kListEntryBytesMax = 512;  // more than one dirent64 can take (getdents64(2))
 
 PathKind KindOf(mode_t mode) {
   if (S_ISDIR(mode)) return PathKind::kDirectory;
@@ -128,6 +123,12 @@ bool IsOnlyClosedToUs(const std::string& path) {
   return status.st_uid == geteuid() || access(path.c_str(), X_OK) == 0;
 }
 
+std::unexpected<Error> CantLookInto(const std::string& path) {
+  return std::unexpected(Error::FromErrno(
+      errno, StrCat("a rule with a glob has to look into ", EscapeForTerminal(path),
+                    ": open it, or name a narrower tree")));
+}
+
 // Missing, or no directory, or nobody's who asks: nothing is in it.
 Result<std::vector<Entry>> ListDirectory(const std::string& path) {
   std::vector<Entry> out;
@@ -135,14 +136,17 @@ Result<std::vector<Entry>> ListDirectory(const std::string& path) {
   if (!dir) {
     if (errno == EACCES && !IsOnlyClosedToUs(path)) return out;
     if (errno == ENOENT || errno == ENOTDIR) return out;
-    return std::unexpected(Error::FromErrno(
-        errno, StrCat("a rule with a glob has to look into ", EscapeForTerminal(path))));
+    return CantLookInto(path);
   }
-  while (const dirent* entry = readdir(dir.get())) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(dir.get());
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     out.push_back({std::string(name), IsDirectory(dirfd(dir.get()), *entry)});
   }
+  if (errno != 0) return CantLookInto(path);
   return out;
 }
 
@@ -185,59 +189,6 @@ class GlobWalk {
 
   std::vector<std::string>& found_;
   std::size_t seen_ = 0;
-};
-
-// What certainly isn't there, without looking each path up. Profiles name dozens of places below
-// the home directory that most homes don't have; listing that directory once is cheaper.
-class MissingPaths {
- public:
-  explicit MissingPaths(const std::vector<std::string>& paths) {
-    std::map<std::string, std::size_t, std::less<>> below;
-    for (const std::string& path : paths) {
-      for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
-        ++below[path.substr(0, at)];
-    }
-    for (const auto& [directory, count] : below) {
-      if (count >= kListFrom) Read(directory);
-    }
-  }
-
-  // False also means "not known".
-  bool Contains(std::string_view path) const {
-    return std::ranges::any_of(lists_, [path](const List& list) {
-      if (path.size() <= list.directory.size() || !path.starts_with(list.directory) ||
-          path[list.directory.size()] != '/') {
-        return false;
-      }
-      const std::string_view rest = path.substr(list.directory.size() + 1);
-      return std::ranges::find(list.names, rest.substr(0, rest.find('/'))) == list.names.end();
-    });
-  }
-
- private:
-  struct List {
-    std::string directory;
-    std::vector<std::string> names;
-  };
-
-  void Read(const std::string& directory) {
-    const Fd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!fd) return;
-    std::array<char, kListBytesMax> entries;
-    const auto size = getdents64(fd.get(), entries.data(), entries.size());
-    char more[kListEntryBytesMax];
-    // A directory that doesn't fit in one read is too long for this.
-    if (size < 0 || getdents64(fd.get(), more, sizeof more) != 0) return;
-    List list{.directory = directory, .names = {}};
-    for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
-      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
-      list.names.emplace_back(entry->d_name);
-      at += entry->d_reclen;
-    }
-    lists_.push_back(std::move(list));
-  }
-
-  std::vector<List> lists_;
 };
 
 }  // namespace
@@ -330,9 +281,7 @@ Result<policy::PathFacts> GatherPathFacts(const policy::Policy& policy) {
   std::ranges::sort(paths);
   const auto repeated = std::ranges::unique(paths);
   paths.erase(repeated.begin(), repeated.end());
-  const MissingPaths missing(paths);
   for (const std::string& path : paths) {
-    if (missing.Contains(path)) continue;
     PathFact fact = LookAt(path);
     if (fact.kind != PathKind::kMissing) facts.rules.push_back(std::move(fact));
   }

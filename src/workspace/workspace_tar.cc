@@ -42,6 +42,7 @@ constexpr Field kMode{100, 8};
 constexpr Field kOwner{108, 8};
 constexpr Field kGroup{116, 8};
 constexpr Field kSize{124, 12};
+constexpr int kSizeBits = 33;  // 11 octal digits
 constexpr Field kTime{136, 12};
 constexpr Field kSum{148, 8};
 constexpr std::size_t kType = 156;
@@ -219,6 +220,10 @@ Status WorkspaceTar::AddFile(const Level& level, const std::string& name,
     return {};
   }
   const auto size = static_cast<std::uint64_t>(facts.st_size);
+  if (size >> kSizeBits != 0) {
+    return Fail(Errc::kOutOfRange,
+                StrCat(EscapeForTerminal(inside), " is larger than 8 GiB and can't be copied in"));
+  }
   bytes_ += size;
   if (bytes_ > limits_.bytes_max) {
     return Fail(Errc::kOutOfRange, StrCat("the workspace has more than ", limits_.bytes_max >> 20,

@@ -139,6 +139,11 @@ def test_what_is_somas_own_is_never_writable(caller, canary):
         done = run(caller, *words, "--", "touch", canary / "made")
         assert done.returncode == 125 and "Soma's own" in done.stderr, done.stderr
         assert not (canary / "made").exists()
+    (state / "journal").mkdir(exist_ok=True)
+    caller.own(state)
+    for words in (["--write", str(state / "journal")], ["-C", str(state / "journal")], ["--write", f"{state}/j*/x"]):
+        done = run(caller, *words, "--", "true")
+        assert done.returncode == 125 and "Soma's own" in done.stderr, (words, done.stderr)
     config = caller.home / ".config/soma"
     config.mkdir(parents=True)
     caller.own(caller.home / ".config")
