@@ -141,7 +141,7 @@ def test_what_is_somas_own_is_never_writable(caller, canary):
         assert not (canary / "made").exists()
     (state / "journal").mkdir(exist_ok=True)
     caller.own(state)
-    for words in (["--write", str(state / "journal")], ["-C", str(state / "journal")], ["--write", f"{state}/j*/x"]):
+    for words in (["--write", str(state / "journal")], ["-C", str(state / "journal")]):
         done = run(caller, *words, "--", "true")
         assert done.returncode == 125 and "Soma's own" in done.stderr, (words, done.stderr)
     config = caller.home / ".config/soma"
