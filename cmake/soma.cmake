@@ -31,7 +31,11 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual
                     -fno-omit-frame-pointer)
 # The everyday build is made for short compile times: light optimisation, line tables for stack traces.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -gline-tables-only -DNDEBUG")
-set(CMAKE_CXX_FLAGS_DEBUG "-O1 -gline-tables-only")
+# Debug is for the sanitizers: a gate whose build costs more than its tests run. Only a fuzzer runs long enough to want speed.
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -gline-tables-only")
+if(SOMA_FUZZ)
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -gline-tables-only")
+endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)  # no path of the build machine in the product
 endif()

@@ -29,6 +29,12 @@ def skip(reason):
     pytest.skip(reason)
 
 
+def user_namespaces_work(uid=None):
+    """If whoever has this user id, or ourselves, can make a user namespace here."""
+    drop = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"] if uid not in (None, os.geteuid()) else []
+    return subprocess.run([*drop, "unshare", "--user", "true"], capture_output=True).returncode == 0
+
+
 def without(*walls):
     """The environment in which a test build leaves these walls out, with those that test_one_wall_off.py takes from a whole run."""
     names = [name for name in (*walls, os.environ.get("SOMA_SUITE_WITHOUT", "")) if name]

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -222,11 +223,15 @@ void Worker::IdleStep() {
 }
 
 void Worker::Stop() {
+  // The monitors by themselves too: without root there is no cgroup to kill by.
   for (const auto& [id, sandbox] : sandboxes_) {
-    if (sandbox->cgroup && sandbox->link) sandbox->cgroup->Kill();
+    if (!sandbox->cgroup || !sandbox->link) continue;
+    sandbox->cgroup->Kill();
+    sandbox->monitor.Signal(SIGKILL);
   }
   for (ReadySlot& slot : slots_.TakeAllReady()) {
     slot.cgroup.Kill();
+    slot.monitor.Signal(SIGKILL);
     draining_.push_back({.cgroup = std::move(slot.cgroup),
                          .slot = slot.slot,
                          .monitor = std::move(slot.monitor),

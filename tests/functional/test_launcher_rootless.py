@@ -10,24 +10,16 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import control  # noqa: E402
 import launcher as launcher_lib  # noqa: E402
-from conftest import ORDINARY_UID, skip  # noqa: E402
+from conftest import ORDINARY_UID, skip, user_namespaces_work  # noqa: E402
 from launcher import wait_until  # noqa: E402
-
-
-def user_namespaces_allowed():
-    for name in ("kernel/unprivileged_userns_clone", "user/max_user_namespaces"):
-        path = pathlib.Path("/proc/sys") / name
-        if path.exists() and path.read_text().strip() == "0":
-            return False
-    path = pathlib.Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-    return not path.exists() or path.read_text().strip() == "0"
 
 
 @pytest.fixture
 def launcher():
-    if not user_namespaces_allowed():
+    uid = os.geteuid() or ORDINARY_UID
+    if not user_namespaces_work(uid):
         skip("this machine forbids user namespaces to ordinary users")
-    made = launcher_lib.Launcher(uid=os.geteuid() or ORDINARY_UID)
+    made = launcher_lib.Launcher(uid=uid)
     made.add_template()
     try:
         yield made

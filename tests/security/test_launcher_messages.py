@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import control  # noqa: E402
 import launcher as launcher_lib  # noqa: E402
-from conftest import skip  # noqa: E402
+from conftest import skip, user_namespaces_work  # noqa: E402
 
 SERVER_UID = 1955
 # Where a launcher that writes outside its directories would do harm and nobody else writes during a test.
@@ -150,6 +150,9 @@ def test_mutated_messages_change_nothing_outside(launcher):
     print(f"{len(started)} sandboxes were started and used during the flood")
     assert set(started) <= {(0, "well-formed\n")}
     during = len(started)
+    if not user_namespaces_work():
+        print("nothing is started here, during the flood or after: this machine gives no user namespaces")
+        return
     launcher_lib.wait_until(lambda: try_to_start(launcher, started) or len(started) > during, "a sandbox after the flood", 60)
 
 
