@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -37,12 +38,16 @@ Result<Fd> MapAndOpen(pid_t child, std::uint32_t first, std::uint32_t count) {
 }  // namespace
 
 Result<Fd> NewUserNamespace(std::uint32_t first, std::uint32_t count) {
+  const pid_t parent = getpid();
   const CloneResult child = Clone(CLONE_NEWUSER);
   if (child.pid < 0) {
     return std::unexpected(Error::FromErrno(child.error, "clone of a user namespace"));
   }
   if (child.pid == 0) {
-    for (;;) pause();
+    (void)DieWithParent(SIGKILL);
+    // It may have died before the prctl.
+    while (getppid() == parent) pause();
+    _exit(0);
   }
   Process process(child.pid, Fd(child.pidfd));
   auto result = MapAndOpen(child.pid, first, count);
