@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkerPool: a few threads for calls that block (fdatasync, getaddrinfo, SQLite), so that the loop
-// never does. The loop's thread awaits the result.
+// WorkerPool: a few threads for calls that block (fdatasync, getaddrinfo), so that the loop never
+// does. The loop's thread awaits the result. What may hang for seconds gets a pool of its own, or
+// it stops what is quick.
 #ifndef SOMA_AIO_WORKER_POOL_H_
 #define SOMA_AIO_WORKER_POOL_H_
 
@@ -19,7 +20,10 @@ namespace soma::aio {
 
 class WorkerPool {
  public:
-  explicit WorkerPool(std::size_t threads);
+  // Enough for what waits for the disk.
+  static constexpr std::size_t kThreads = 4;
+
+  explicit WorkerPool(std::size_t threads = kThreads);
   // Waits for calls that are running.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;

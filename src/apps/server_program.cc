@@ -57,8 +57,6 @@ constexpr int kOwnFailure = 125;
 // More connections than this wait in the listener's queue.
 constexpr std::size_t kConnectionsMax = 20'000;
 constexpr std::chrono::seconds kLauncherPatience{10};
-// For what blocks: looking names up, making records durable.
-constexpr std::size_t kWorkers = 4;
 
 class ServerLog final : public Log {
  public:
@@ -255,7 +253,7 @@ class Server {
 
   aio::Task<void> TryStart() {
     SOMA_CO_TRY(co_await MakeRuntime());
-    SOMA_CO_ASSIGN(resolver_, egress::MakeResolver(workers_));
+    SOMA_CO_ASSIGN(resolver_, egress::MakeResolver());
     egress_.emplace(egress::Services{
         .loop = loop_, .workers = workers_, .recorder = *recorder_, .resolver = *resolver_});
     sandbox::ManagerOptions manager_options;
@@ -311,7 +309,7 @@ class Server {
   sys::RealClock clock_;
   sys::RealRandom random_;
   std::unique_ptr<audit::Journal> journal_;
-  aio::WorkerPool workers_{kWorkers};
+  aio::WorkerPool workers_;
   std::unique_ptr<egress::FlushingRecorder> recorder_;
   std::unique_ptr<egress::Resolver> resolver_;
   std::optional<egress::Services> egress_;

@@ -53,7 +53,6 @@ struct BrokerOptions {
   egress::Identity identity;
 };
 
-constexpr std::size_t kWorkers = 4;
 constexpr std::size_t kSockets = 4;
 
 Result<policy::Policy> ReadPolicy(const Fd& descriptor) {
@@ -119,9 +118,9 @@ Status Serve(Context& context, const BrokerOptions& options) {
   aio::Loop loop;
   // Destroyed in the reverse order: the workers end while the recorder that they use is there.
   std::optional<egress::FlushingRecorder> recorder;
-  aio::WorkerPool workers(kWorkers);
+  aio::WorkerPool workers;
   recorder.emplace(*journal, workers);
-  SOMA_ASSIGN(const auto resolver, egress::MakeResolver(workers));
+  SOMA_ASSIGN(const auto resolver, egress::MakeResolver());
   egress::Broker broker(
       {.loop = loop, .workers = workers, .recorder = *recorder, .resolver = *resolver},
       std::move(policy), options.identity);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -53,13 +54,13 @@ std::array<std::uint8_t, 4> NetworkOrder(std::uint32_t address) {
 
 }  // namespace
 
-// Counts one request for as long as it is being opened.
-class Broker::Opening {
+// Counts one request for as long as this lives.
+class Broker::Counted {
  public:
-  explicit Opening(std::size_t& count) : count_(count) { ++count_; }
-  ~Opening() { --count_; }
-  Opening(const Opening&) = delete;
-  Opening& operator=(const Opening&) = delete;
+  explicit Counted(std::size_t& count) : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
 
  private:
   std::size_t& count_;
@@ -69,7 +70,8 @@ Broker::Broker(const Services& services, policy::Policy policy, Identity identit
     : services_(services),
       policy_(std::make_shared<const policy::Policy>(std::move(policy))),
       identity_(std::move(identity)),
-      limits_(limits) {}
+      limits_(limits),
+      looked_up_(services.loop) {}
 
 Broker::~Broker() { SOMA_CHECK(opening_ == 0); }
 
@@ -159,14 +161,30 @@ aio::Task<std::vector<policy::IpAddress>> Broker::Addresses(policy::ConnectReque
   if (request.address) co_return std::vector<policy::IpAddress>{*request.address};
   const auto name = policy::NormalHostName(request.name);
   if (!name) co_return Fail(Errc::kInvalidArgument, "not a host name");
-  co_return co_await services_.resolver.Resolve(*name);
+  const auto end = std::chrono::steady_clock::now() + limits_.lookup_timeout;
+  while (looking_up_ >= limits_.looking_up_max) {
+    const auto left = end - std::chrono::steady_clock::now();
+    if (left <= left.zero()) {
+      co_return Fail(Errc::kDeadlineExceeded,
+                     StrCat("cannot resolve ", *name, ": the names before it do not resolve"));
+    }
+    co_await looked_up_.Wait(left);
+  }
+  auto addresses = co_await LookUp(*name);
+  looked_up_.NotifyAll();
+  co_return addresses;
+}
+
+aio::Task<std::vector<policy::IpAddress>> Broker::LookUp(std::string name) {
+  const Counted looking_up(looking_up_);
+  co_return co_await services_.resolver.Resolve(std::move(name));
 }
 
 aio::Task<Fd> Broker::Open(policy::ConnectRequest request) {
   if (opening_ >= limits_.opening_max) {
     co_return Fail(Errc::kResourceExhausted, "too many connections are being opened at one time");
   }
-  const Opening opening(opening_);
+  const Counted opening(opening_);
   // This request is judged by one policy from its beginning to its end.
   const std::shared_ptr<const policy::Policy> policy = policy_;
   const std::string object = ObjectOf(request);

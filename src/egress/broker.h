@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "aio/condition.h"
 #include "aio/loop.h"
 #include "aio/stream.h"
 #include "aio/task.h"
@@ -53,6 +54,10 @@ struct Services {
 
 struct Limits {
   std::size_t opening_max = 64;  // requests that are being resolved and dialled at one time
+  // Names that are looked up at one time; further ones wait, so that one sandbox's slow names leave
+  // the other sandboxes' a thread.
+  std::size_t looking_up_max = 2;
+  std::chrono::seconds lookup_timeout{60};  // waiting included
   std::chrono::seconds dial_timeout{10};
 };
 
@@ -79,10 +84,11 @@ class Broker {
   aio::Task<Fd> OpenName(std::string name, std::uint16_t port);
 
  private:
-  class Opening;
+  class Counted;
 
   aio::Task<Fd> Open(policy::ConnectRequest request);
   aio::Task<std::vector<policy::IpAddress>> Addresses(policy::ConnectRequest request);
+  aio::Task<std::vector<policy::IpAddress>> LookUp(std::string name);
   aio::Task<void> RecordAllowed(std::string object, policy::Decision decision,
                                 std::vector<policy::IpAddress> addresses);
   aio::Task<Fd> DialFirst(std::vector<policy::IpAddress> addresses, std::uint16_t port);
@@ -97,6 +103,8 @@ class Broker {
   Limits limits_;
   NameTable names_;
   std::size_t opening_ = 0;
+  std::size_t looking_up_ = 0;
+  aio::Condition looked_up_;
   // How often each thing was refused. Only the 1st, 2nd, 4th, 8th, … time is recorded: a loop
   // inside must not fill the disk.
   std::unordered_map<std::string, std::uint64_t> refusals_;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,9 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "aio/condition.h"
 #include "aio/loop.h"
 #include "aio/stream.h"
 #include "aio/task.h"
+#include "aio/task_group.h"
 #include "aio/worker_pool.h"
 #include "audit/event.h"
 #include "audit/recorder.h"
@@ -171,6 +175,53 @@ TEST_F(BrokerTest, AChangedPolicyHoldsForTheNextRequest) {
   const auto results = RunEach({open, change_and_open});
   EXPECT_TRUE(results[0]);
   EXPECT_FALSE(results[1]);
+}
+
+// Answers nobody until it is let.
+class HangingResolver final : public Resolver {
+ public:
+  explicit HangingResolver(aio::Loop& loop) : changed_(loop) {}
+  aio::Task<std::vector<policy::IpAddress>> Resolve(std::string /*name*/) override {
+    asked_max = std::max(asked_max, ++asked);
+    while (!answers) co_await changed_.Wait(std::chrono::seconds(60));
+    --asked;
+    co_return std::vector<policy::IpAddress>{Ip("127.0.0.1")};
+  }
+  void Answer() {
+    answers = true;
+    changed_.NotifyAll();
+  }
+  std::size_t asked = 0;
+  std::size_t asked_max = 0;
+  bool answers = false;
+
+ private:
+  aio::Condition changed_;
+};
+
+TEST_F(BrokerTest, NamesThatHangKeepOnlySoManyThreadsAndNoAddress) {
+  HangingResolver hanging(loop);
+  Broker broker({.loop = loop, .workers = workers, .recorder = *recorder, .resolver = hanging},
+                PolicyOf(Loopback()), Identity{.run = "r"});
+  constexpr int kNames = 5;
+  int opened = 0;
+  bool address_opened = false;
+  aio::TaskGroup calls(loop);
+  const auto open_name = [&]() -> aio::Job {
+    if (co_await broker.OpenName("svc.test", port)) ++opened;
+    if (opened == kNames) loop.Stop();
+  };
+  const auto open_address = [&]() -> aio::Job {
+    address_opened = (co_await broker.OpenAddress({Ip("127.0.0.1"), port})).has_value();
+    EXPECT_EQ(hanging.asked, 2U);
+    hanging.Answer();
+  };
+  for (int i = 0; i < kNames; ++i) calls.Spawn(open_name());
+  calls.Spawn(open_address());
+  loop.Run();
+  EXPECT_TRUE(address_opened);
+  EXPECT_EQ(opened, kNames);
+  EXPECT_EQ(hanging.asked_max, 2U);
 }
 
 Bytes Query(const std::string& wire_name, std::uint8_t type) {

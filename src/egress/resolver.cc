@@ -29,6 +29,8 @@ namespace soma::egress {
 namespace {
 
 constexpr std::size_t kAddressesMax = 16;
+// Eight sandboxes whose names all hang (Limits::looking_up_max) take all of them.
+constexpr std::size_t kLookupThreads = 16;
 
 std::unexpected<Error> NoSuchName(std::string_view name, std::string_view why) {
   return Fail(Errc::kUnavailable, StrCat("cannot resolve ", name, ": ", why));
@@ -58,8 +60,9 @@ Result<std::vector<policy::IpAddress>> ResolveBlocking(const std::string& name) 
 }  // namespace
 
 aio::Task<std::vector<policy::IpAddress>> SystemResolver::Resolve(std::string name) {
+  if (!lookups_) lookups_.emplace(kLookupThreads);
   co_return co_await aio::WorkerPool::Run<std::vector<policy::IpAddress>>(
-      workers_, [name] { return ResolveBlocking(name); });
+      *lookups_, [name] { return ResolveBlocking(name); });
 }
 
 Result<HostsTable> ParseHosts(std::string_view text) {
@@ -85,7 +88,7 @@ aio::Task<std::vector<policy::IpAddress>> HostsResolver::Resolve(std::string nam
   co_return found->second;
 }
 
-Result<std::unique_ptr<Resolver>> MakeResolver(aio::WorkerPool& workers) {
+Result<std::unique_ptr<Resolver>> MakeResolver() {
 #if SOMA_TEST_SWITCHES
   if (const char* path = std::getenv("SOMA_TEST_HOSTS"); path != nullptr) {
     constexpr std::size_t kHostsBytesMax = std::size_t{1} << 20;
@@ -94,7 +97,7 @@ Result<std::unique_ptr<Resolver>> MakeResolver(aio::WorkerPool& workers) {
     return std::make_unique<HostsResolver>(std::move(table));
   }
 #endif
-  return std::make_unique<SystemResolver>(workers);
+  return std::make_unique<SystemResolver>();
 }
 
 }  // namespace soma::egress

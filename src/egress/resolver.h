@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,15 +25,14 @@ class Resolver {
   virtual aio::Task<std::vector<policy::IpAddress>> Resolve(std::string name) = 0;
 };
 
-// The machine's own way (getaddrinfo(3)), on a worker.
+// The machine's own way (getaddrinfo(3)), on threads of its own: a name server that does not answer
+// keeps one for half a minute. They are started with the first name.
 class SystemResolver final : public Resolver {
  public:
-  // The pool outlives it.
-  explicit SystemResolver(aio::WorkerPool& workers) : workers_(workers) {}
   aio::Task<std::vector<policy::IpAddress>> Resolve(std::string name) override;
 
  private:
-  aio::WorkerPool& workers_;
+  std::optional<aio::WorkerPool> lookups_;
 };
 
 // Names from a table, in the format of hosts(5). For tests.
@@ -49,8 +49,8 @@ class HostsResolver final : public Resolver {
 };
 
 // The machine's own. A test build takes the hosts file that SOMA_TEST_HOSTS names instead, so that
-// tests need no name server. The pool outlives it.
-Result<std::unique_ptr<Resolver>> MakeResolver(aio::WorkerPool& workers);
+// tests need no name server.
+Result<std::unique_ptr<Resolver>> MakeResolver();
 
 }  // namespace soma::egress
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -45,8 +44,6 @@ constexpr seconds kRenewEvery{15};
 // An emulated machine boots in seconds; beside other work in many.
 constexpr seconds kAgentPatience{180};
 constexpr seconds kInitPatience{60};
-// For what blocks: looking names up, making records durable.
-constexpr std::size_t kWorkers = 4;
 
 class ForegroundRun {
  public:
@@ -225,9 +222,9 @@ Result<std::shared_ptr<ForegroundEgress>> ForegroundEgress::Create(
   made->journal = std::move(journal);
   made->policy = std::move(policy);
   made->identity = std::move(identity);
-  made->workers.emplace(kWorkers);
+  made->workers.emplace();
   made->recorder.emplace(*made->journal, *made->workers);
-  SOMA_ASSIGN(made->resolver, egress::MakeResolver(*made->workers));
+  SOMA_ASSIGN(made->resolver, egress::MakeResolver());
   return made;
 }
 
