@@ -174,6 +174,13 @@ void GuestCore::HandleMessage(wire::SessionEvent event) {
   }
   const auto mailbox = FindMailbox(event.channel);
   if (!mailbox) return;
+  // Credit bounds only Data.
+  if (!std::holds_alternative<wire::Data>(event.message) &&
+      ++mailbox->others_waiting > kOthersWaitingMax) {
+    Die(StrCat("the guest broke the protocol: more than ", kOthersWaitingMax,
+               " answers that nobody took yet, the last ", wire::MessageName(event.message)));
+    return;
+  }
   mailbox->messages.push_back(std::move(event.message));
   if (event.closes) {
     mailbox->over = true;

@@ -24,12 +24,17 @@
 
 namespace soma::runtime {
 
-// What has arrived for one channel and was not taken yet; bounded by the session's credit.
+// Messages other than Data that may wait in one mailbox. An operation is answered by a handful.
+inline constexpr std::size_t kOthersWaitingMax = 64;
+
+// What has arrived for one channel and was not taken yet: Data within the session's credit, and so
+// many others.
 struct GuestMailbox {
   explicit GuestMailbox(aio::Loop& loop) : changed(loop) {}
   std::deque<wire::Message> messages;
-  bool over = false;      // nothing follows what is in `messages`
-  bool writable = false;  // set by kWritable
+  std::size_t others_waiting = 0;  // of `messages`, those that are not Data
+  bool over = false;               // nothing follows what is in `messages`
+  bool writable = false;           // set by kWritable
   aio::Condition changed;
 };
 

@@ -41,7 +41,10 @@ aio::Task<wire::Message> GuestChannel::Next(std::chrono::nanoseconds timeout) {
   if (const auto* data = std::get_if<wire::Data>(&message)) {
     core_->session().Consumed(id_, data->bytes.size());
     core_->Flush();
-  } else if (auto* failed = std::get_if<wire::Failed>(&message)) {
+    co_return message;
+  }
+  if (mailbox->others_waiting > 0) --mailbox->others_waiting;
+  if (auto* failed = std::get_if<wire::Failed>(&message)) {
     co_return std::unexpected(Error(failed->code, std::move(failed->message)));
   } else if (auto* reset = std::get_if<wire::Reset>(&message)) {
     co_return std::unexpected(Error(reset->code, std::move(reset->message)));
