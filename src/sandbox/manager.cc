@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "aio/loop.h"
 #include "aio/task.h"
 #include "aio/worker_pool.h"
 #include "audit/event.h"
@@ -43,6 +44,9 @@ constexpr seconds kAgentPatience{30};
 // A guest that was busy when the server came back answers late, but not that late.
 constexpr seconds kRecoveryPatience{10};
 constexpr seconds kInitPatience{10};
+// The launcher's next worker is there within two seconds.
+constexpr seconds kUnansweredPatience{60};
+constexpr std::chrono::milliseconds kUnansweredPause{200};
 
 // E2B's shape: 'i' and 20 characters.
 std::string MakeId(Random& random) {
@@ -159,7 +163,15 @@ aio::Task<std::shared_ptr<Sandbox>> SandboxManager::StartNew(SandboxRecord recor
   start.limits = options_.limits;
   start.lease = LeaseFor(record);
   start.token = record.guard_token;
-  SOMA_CO_ASSIGN(auto handle, co_await parts_.runtime.Start(std::move(start)));
+  auto started = co_await parts_.runtime.Start(std::move(start));
+  if (!started) {
+    const Errc code = started.error().code();
+    if (code == Errc::kUnavailable || code == Errc::kDeadlineExceeded) {
+      watchers_.Spawn(EndUnanswered(record.id));
+    }
+    co_return std::unexpected(std::move(started).error());
+  }
+  std::unique_ptr<runtime::SandboxHandle> handle = *std::move(started);
   SOMA_CO_ASSIGN(auto sandbox,
                  co_await Connect(std::move(record), std::move(handle), kAgentPatience));
   const Status initialised = co_await SendInit(*sandbox);
@@ -170,6 +182,16 @@ aio::Task<std::shared_ptr<Sandbox>> SandboxManager::StartNew(SandboxRecord recor
     co_return std::unexpected(initialised.error());
   }
   co_return sandbox;
+}
+
+// Whoever was to start it died or was too slow after it was asked: it may run all the same, until
+// its lease ends, and nobody knows it.
+aio::Job SandboxManager::EndUnanswered(std::string id) {
+  const MonotonicTime end = parts_.clock.MonotonicNow() + kUnansweredPatience;
+  while (!co_await parts_.runtime.StopUnknown(id)) {
+    if (parts_.clock.MonotonicNow() > end) co_return;
+    co_await aio::Sleep(parts_.loop, kUnansweredPause);
+  }
 }
 
 aio::Task<std::shared_ptr<Sandbox>> SandboxManager::Connect(

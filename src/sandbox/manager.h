@@ -118,6 +118,7 @@ class SandboxManager {
   std::chrono::seconds LeaseFor(const SandboxRecord& record);
 
   aio::Job StopGate(std::shared_ptr<Sandbox> sandbox);
+  aio::Job EndUnanswered(std::string id);
   aio::Job WatchDeath(std::shared_ptr<Sandbox> sandbox);
   aio::Job WatchTimeout(std::shared_ptr<Sandbox> sandbox);
   aio::Task<void> RecoverOne(SandboxRecord record);

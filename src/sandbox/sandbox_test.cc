@@ -109,6 +109,7 @@ class MemoryRuntime final : public runtime::Runtime {
   aio::Task<std::unique_ptr<runtime::SandboxHandle>> Start(runtime::StartRequest request) override {
     if (request.template_id != "base") co_return Fail(Errc::kNotFound, "no such template");
     living[request.sandbox_id] = request.token;
+    if (loses_answers) co_return Fail(Errc::kUnavailable, "the launcher is gone");
     leases[request.sandbox_id] = request.lease;
     co_return co_await Attach(request.sandbox_id, request.token);
   }
@@ -125,6 +126,10 @@ class MemoryRuntime final : public runtime::Runtime {
     co_return std::make_unique<Handle>(*this, id, std::move(pair->first));
   }
   aio::Task<void> StopUnknown(std::string id) override {
+    if (stops_fail > 0) {
+      --stops_fail;
+      co_return Fail(Errc::kUnavailable, "the launcher is gone");
+    }
     End(id);
     co_return Status();
   }
@@ -136,7 +141,9 @@ class MemoryRuntime final : public runtime::Runtime {
   aio::Loop& loop;
   std::map<std::string, runtime::GuardToken> living;
   std::map<std::string, seconds> leases;
-  bool answers = true;  // whether guests do; else their wire ends at once
+  bool answers = true;         // whether guests do; else their wire ends at once
+  bool loses_answers = false;  // whoever starts dies between that and the answer
+  int stops_fail = 0;          // so many calls of StopUnknown find nobody there
   aio::Condition changed{loop};
 };
 
@@ -180,6 +187,18 @@ class ManagerTest : public testing::Test {
   audit::MemoryRecorder recorder;
   std::unique_ptr<SandboxManager> manager = NewManager();
 };
+
+TEST_F(ManagerTest, AStartWhoseAnswerIsLostIsEnded) {
+  runtime.loses_answers = true;
+  runtime.stops_fail = 2;
+  Run([&]() -> aio::Job {
+    const auto made = co_await manager->Create(Request("me"));
+    EXPECT_FALSE(made);
+    EXPECT_EQ(runtime.living.size(), 1U);
+    while (!runtime.living.empty()) EXPECT_TRUE(co_await runtime.changed.Wait(seconds(60)));
+  });
+  EXPECT_TRUE(store.records.empty());
+}
 
 TEST_F(ManagerTest, ASandboxIsStoredWhileItLivesAndUnknownToOthers) {
   std::string id;
