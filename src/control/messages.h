@@ -44,7 +44,7 @@ enum class Verb : std::uint16_t {
   kStart = 3,     // start a sandbox; the reply carries its descriptors
   kFreeze = 4,    // stop every process of the sandbox where it stands (cgroup v2 freezer)
   kThaw = 5,
-  kKill = 6,       // kill every process; the record stays until kReap
+  kKill = 6,       // kill every process, answered when none is left; the record stays until kReap
   kReap = 7,       // forget a sandbox that has ended; its id may be used again
   kRenew = 8,      // the lease ends `lease_seconds` from now
   kAttach = 9,     // a new server takes over: the reply carries what kStart's did; one at a time

@@ -3,8 +3,8 @@
 // worker to the monitor that it started itself, over the socket that only these two have; both are
 // of one build. Decode is bounded all the same: the monitor acts on it as root.
 //
-// Descriptors beside it: kOrderListener, kOrderConnection, kOrderWire, then the plan's slots in
-// their order.
+// Descriptors beside it: kOrderListener, kOrderConnection, kOrderWire, kOrderDisk, then the plan's
+// slots in their order.
 #ifndef SOMA_CONTROL_ORDER_H_
 #define SOMA_CONTROL_ORDER_H_
 
@@ -24,7 +24,9 @@ inline constexpr std::size_t kOrderBytesMax = kOrderPlanBytesMax + 256;
 inline constexpr std::size_t kOrderListener = 0;    // the monitor's own socket, bound and listening
 inline constexpr std::size_t kOrderConnection = 1;  // the first server's connection, attached
 inline constexpr std::size_t kOrderWire = 2;        // the host's end of the guest's cable
-inline constexpr std::size_t kOrderFirstSlot = 3;
+// What keeps the sandbox's disk mounted until the monitor ends, or /dev/null.
+inline constexpr std::size_t kOrderDisk = 3;
+inline constexpr std::size_t kOrderFirstSlot = 4;
 
 // The number at which a monitor finds its socket to the worker.
 inline constexpr int kMonitorLinkFd = 3;

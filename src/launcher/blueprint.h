@@ -19,6 +19,8 @@ struct Blueprint {
   std::vector<int> slots;
   std::vector<Fd> owned;
   control::Limits limits;
+  // The mount of the sandbox's disk, where there is one.
+  Fd disk;
 
   void AddOwned(Fd fd) {
     slots.push_back(fd.get());

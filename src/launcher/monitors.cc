@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What monitors say to the worker, and how a sandbox ends.
+#include <poll.h>
 #include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -107,7 +108,8 @@ void Worker::AnswerStart(Sandbox& sandbox, const Pending& pending, Reply reply,
   sandbox.connection.Reset();
   if (pending.verb == Verb::kStart) {
     to_move_home_.push_back(sandbox.status.sandbox);
-    idle_done_ = false;
+    last_start_or_end_ = clock_.MonotonicNow();
+    HaveIdleWork();
   }
 }
 
@@ -121,12 +123,12 @@ void Worker::OnOver(Sandbox& sandbox, const SandboxStatus& status) {
   sandbox.link.Reset();
   sandbox.wire.Reset();
   sandbox.connection.Reset();
-  // Nothing should be in there any more; what is, is not to live.
-  sandbox.cgroup->Kill();
+  last_start_or_end_ = clock_.MonotonicNow();
   draining_.push_back({.cgroup = *std::exchange(sandbox.cgroup, std::nullopt),
                        .slot = sandbox.slot,
                        .monitor = std::move(sandbox.monitor),
-                       .sandbox = id});
+                       .sandbox = id,
+                       .since = last_start_or_end_});
   for (const Pending& waiting : sandbox.waiting_for_end) {
     Reply reply;
     reply.verb = waiting.verb;
@@ -145,7 +147,7 @@ void Worker::OnOver(Sandbox& sandbox, const SandboxStatus& status) {
   }
   sandbox.waiting_for_end.clear();
   sandbox.pending.clear();
-  idle_done_ = false;
+  HaveIdleWork();
   // Never started: nobody will ask for it.
   if (!started) sandboxes_.erase(id);
   if (sandboxes_.size() > kEndedMax) {
@@ -158,26 +160,37 @@ void Worker::OnOver(Sandbox& sandbox, const SandboxStatus& status) {
 }
 
 void Worker::OnMonitorGone(Sandbox& sandbox) {
+  // What it was the parent of is dying already; nothing is to be waited for.
+  sandbox.cgroup->Kill();
   SandboxStatus status = sandbox.status;
   status.state = SandboxState::kLost;
   OnOver(sandbox, status);
 }
 
-// A monitor ends by itself right after its sandbox. This many looks (2 ms each) later it is stuck.
-constexpr int kMonitorRoundsMax = 1000;
+// The monitor first: it ends by itself, and may still sit in the cgroup and have its sandbox's end
+// to tell to the server. What else is in there then is not to live.
+bool Worker::IsDrained(Draining& draining) {
+  if (!draining.monitor_gone) {
+    pollfd ended{.fd = draining.monitor.pidfd().get(), .events = POLLIN, .revents = 0};
+    draining.monitor_gone = ended.fd < 0 || poll(&ended, 1, 0) != 0;
+    if (!draining.monitor_gone) {
+      if (clock_.MonotonicNow() > draining.since + kMonitorPatience) {
+        draining.monitor.Signal(SIGKILL);
+      }
+      return false;
+    }
+    // An adopted monitor isn't our child: the launcher's parent reaps it.
+    (void)draining.monitor.TryWait();
+  }
+  if (draining.cgroup.Remove()) return true;
+  draining.cgroup.Kill();
+  return false;
+}
 
 // Goes over what still empties. Cheap: a few rmdir each.
 void Worker::DrainOnce() {
   for (auto next = draining_.begin(); next != draining_.end();) {
-    // An adopted monitor isn't our child: TryWait fails then, and the launcher's parent reaps it.
-    bool monitor_lives = false;
-    if (next->monitor.pid() > 0) {
-      const auto end = next->monitor.TryWait();
-      monitor_lives = end && !*end;
-    }
-    if (monitor_lives && ++next->rounds > kMonitorRoundsMax) next->monitor.Signal(SIGKILL);
-    if (!next->cgroup.Remove() || monitor_lives) {
-      next->cgroup.Kill();
+    if (!IsDrained(*next)) {
       ++next;
       continue;
     }
@@ -188,7 +201,7 @@ void Worker::DrainOnce() {
     }
     slots_.Release(next->slot);
     next = draining_.erase(next);
-    idle_done_ = false;
+    HaveIdleWork();
   }
 }
 

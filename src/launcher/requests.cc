@@ -120,7 +120,7 @@ Reply Worker::Allocate(const Request& request) {
                  request.count);
   }
   slots_.Want(request.count);
-  idle_done_ = false;
+  HaveIdleWork();
   return control::Accepted(request);
 }
 
@@ -170,6 +170,7 @@ Status Worker::Forward(ClientId client, const Request& request, Sandbox& sandbox
   if (sandbox.pending.size() >= kPendingMax) {
     return Fail(Errc::kResourceExhausted, "too many requests to this sandbox are under way");
   }
+  if (request.verb == Verb::kKill) last_start_or_end_ = clock_.MonotonicNow();
   Request to_monitor = request;
   to_monitor.sequence = sandbox.next_sequence++;
   Pending pending{

@@ -47,6 +47,7 @@ class Slots {
 
   // A ready one, else one made now. kResourceExhausted when all are in use.
   Result<ReadySlot> Take();
+  bool has_ready() const { return !ready_.empty(); }
   // Makes one that is missing; false when none is. Slow, for idle moments.
   Result<bool> FillOne();
   // Ready slots may not be fewer than this from now on, within slots_max.
@@ -55,7 +56,10 @@ class Slots {
   // A sandbox of an earlier worker lives there.
   void MarkUsed(std::uint32_t slot) { used_.insert(slot); }
   // Nothing of it is left.
-  void Release(std::uint32_t slot) { used_.erase(slot); }
+  void Release(std::uint32_t slot) {
+    used_.erase(slot);
+    id_namespaces_.erase(slot);
+  }
   std::size_t used() const { return used_.size() - ready_.size(); }
   std::size_t slots_max() const { return options_.slots_max; }
   // Ends all waiting monitors and gives their slots, for clean-up by the caller.

@@ -57,7 +57,8 @@ Status Worker::SendOrder(ReadySlot& slot, const control::Request& request, Sandb
   order.token = request.token;
   order.plan = walls::Encode(blueprint.plan);
   SOMA_ASSIGN(const Bytes packet, control::Encode(order));
-  std::vector<int> descriptors = {listener.get(), connection.second.get(), wire.first.get()};
+  std::vector<int> descriptors = {listener.get(), connection.second.get(), wire.first.get(),
+                                  (blueprint.disk ? blueprint.disk : null_).get()};
   descriptors.insert(descriptors.end(), blueprint.slots.begin(), blueprint.slots.end());
   SOMA_TRY_WHILE(sys::SendPacket(slot.link, packet, descriptors), "sending the order");
   sandbox.wire = std::move(wire.first);
@@ -75,10 +76,10 @@ Result<Fd> Worker::TakeUpper(const control::Limits& limits) {
 Result<Blueprint> Worker::ContainerBlueprint(const ReadySlot& slot, const control::Request& request,
                                              Fd guest_wire) {
   if (IsRootless()) return RootlessBlueprint(request, std::move(guest_wire));
-  SOMA_ASSIGN(const Fd upper, TakeUpper(request.limits));
-  SOMA_ASSIGN(Fd root, roots_->Make(request.template_id, upper, slot.id_namespace, slot.ids.first,
-                                    request.sandbox.text()));
   Blueprint blueprint;
+  SOMA_ASSIGN(blueprint.disk, TakeUpper(request.limits));
+  SOMA_ASSIGN(Fd root, roots_->Make(request.template_id, blueprint.disk, slot.id_namespace,
+                                    slot.ids.first, request.sandbox.text()));
   blueprint.plan = ContainerPlan(slot.ids, request.profile, request.limits, request.sandbox.text());
   blueprint.limits = request.limits;
   // The order of container_plan.h.
@@ -97,7 +98,8 @@ Status Worker::Start(ClientId client, const control::Request& request) {
     return Fail(Errc::kAlreadyExists, "a sandbox of this name exists or is still being removed");
   }
   SOMA_ASSIGN(ReadySlot slot, slots_.Take());
-  idle_done_ = false;
+  last_start_or_end_ = clock_.MonotonicNow();
+  HaveIdleWork();
   const auto prepare = [&]() -> Result<std::unique_ptr<Sandbox>> {
     auto sandbox = std::make_unique<Sandbox>();
     SOMA_TRY(SaveRecord(options_.paths, {.sandbox = request.sandbox,
@@ -114,7 +116,8 @@ Status Worker::Start(ClientId client, const control::Request& request) {
     draining_.push_back({.cgroup = std::move(slot.cgroup),
                          .slot = slot.slot,
                          .monitor = std::move(slot.monitor),
-                         .sandbox = request.sandbox});
+                         .sandbox = request.sandbox,
+                         .since = clock_.MonotonicNow()});
     return std::unexpected(std::move(prepared).error());
   }
   Sandbox& sandbox = **prepared;

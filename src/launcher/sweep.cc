@@ -66,8 +66,12 @@ Status Worker::Sweep() {
     SlotCgroup cgroup = cgroups_.SlotAt(slot);
     cgroup.Kill();
     slots_.MarkUsed(slot);
-    draining_.push_back(
-        {.cgroup = std::move(cgroup), .slot = slot, .monitor = sys::Process(), .sandbox = {}});
+    draining_.push_back({.cgroup = std::move(cgroup),
+                         .slot = slot,
+                         .monitor = sys::Process(),
+                         .sandbox = {},
+                         .since = clock_.MonotonicNow(),
+                         .monitor_gone = true});
   }
   if (IsRootless()) SweepTrees();
   SOMA_ASSIGN(const sys::Dir monitors, sys::Dir::OpenAbsolute(options_.paths.Monitors()));

@@ -36,9 +36,14 @@
 namespace soma::launcher {
 namespace {
 
-constexpr int kDrainPauseMs = 2;
-constexpr int kAcceptPauseMs = 100;
+constexpr std::chrono::milliseconds kDrainPause{2};
+constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr auto kStopPatience = std::chrono::seconds(10);
+// Preparing takes locks that every start and end on the machine needs (moving a process into a
+// cgroup stops all forks, execs and exits until an RCU grace period is over), so it waits for a
+// quiet moment: so long after the last start or end, but not longer than that altogether.
+constexpr auto kQuiet = std::chrono::milliseconds(30);
+constexpr auto kDeferredMax = std::chrono::milliseconds(500);
 
 // Two launchers on one machine differ by their state directories; their cgroups must differ too.
 // FNV-1a, for a name, not for security.
@@ -110,15 +115,45 @@ std::optional<std::chrono::milliseconds> Worker::UntilIdleExit() {
                                                       clock_.MonotonicNow());
 }
 
+void Worker::HaveIdleWork() {
+  if (idle_done_) idle_work_since_ = clock_.MonotonicNow();
+  idle_done_ = false;
+}
+
+bool Worker::IsStarting() const {
+  return std::ranges::any_of(sandboxes_, [](const auto& item) {
+    return item.second->link && item.second->status.state == control::SandboxState::kStarting;
+  });
+}
+
+// How long what is to be prepared still waits: not at all when the next start would find nothing
+// ready.
+std::chrono::milliseconds Worker::UntilIdleWork() const {
+  constexpr std::chrono::milliseconds kNow{0};
+  if (!slots_.has_ready() && !IsStarting()) return kNow;
+  const MonotonicTime due = std::min(last_start_or_end_ + kQuiet, idle_work_since_ + kDeferredMax);
+  return std::max(kNow, std::chrono::ceil<std::chrono::milliseconds>(due - clock_.MonotonicNow()));
+}
+
+// What is left of a sandbox ends with its monitor, which wakes us; a cgroup says nothing when it
+// has emptied.
+std::chrono::milliseconds Worker::UntilDrain() const {
+  const bool emptying = std::ranges::any_of(draining_, &Draining::monitor_gone);
+  return emptying ? kDrainPause : kMonitorPatience;
+}
+
+// -1: until something comes.
 int Worker::TimeoutMs() {
-  const auto until_exit = UntilIdleExit();
-  if (!draining_.empty()) return kDrainPauseMs;
-  if (accept_paused_) return kAcceptPauseMs;
-  // There may be something to prepare: look for requests without waiting, then prepare.
-  if (!idle_done_) return 0;
-  if (!until_exit) return -1;
-  stopping_ = until_exit->count() <= 0;
-  return static_cast<int>(std::max<std::int64_t>(0, until_exit->count()));
+  std::optional<std::chrono::milliseconds> wait = UntilIdleExit();
+  if (!idle_done_) wait.reset();
+  if (wait) stopping_ = wait->count() <= 0;
+  const auto at_most = [&wait](std::chrono::milliseconds other) {
+    wait = wait ? std::min(*wait, other) : other;
+  };
+  if (!draining_.empty()) at_most(UntilDrain());
+  if (accept_paused_) at_most(kAcceptPause);
+  if (!idle_done_) at_most(UntilIdleWork());
+  return wait ? static_cast<int>(std::max<std::int64_t>(0, wait->count())) : -1;
 }
 
 void Worker::PollOnce(int timeout_ms) {
@@ -137,11 +172,17 @@ void Worker::PollOnce(int timeout_ms) {
     sandboxes.push_back(id);
     polls.push_back({.fd = sandbox->link.get(), .events = POLLIN, .revents = 0});
   }
+  for (const Draining& draining : draining_) {
+    if (!draining.monitor_gone) {
+      polls.push_back({.fd = draining.monitor.pidfd().get(), .events = POLLIN, .revents = 0});
+    }
+  }
   const int ready = poll(polls.data(), polls.size(), timeout_ms);
   accept_paused_ = false;
   if (ready <= 0) {
     DrainOnce();
-    if (ready == 0 && timeout_ms == 0) IdleStep();
+    const bool idle = ready == 0 && !idle_done_ && !stopping_;
+    if (idle && UntilIdleWork().count() == 0) IdleStep();
     return;
   }
   if (polls[0].revents != 0) stopping_ = true;
@@ -235,7 +276,8 @@ void Worker::Stop() {
     draining_.push_back({.cgroup = std::move(slot.cgroup),
                          .slot = slot.slot,
                          .monitor = std::move(slot.monitor),
-                         .sandbox = {}});
+                         .sandbox = {},
+                         .since = clock_.MonotonicNow()});
   }
   const MonotonicTime end = clock_.MonotonicNow() + kStopPatience;
   const auto living = [this] {
@@ -243,7 +285,9 @@ void Worker::Stop() {
                                [](const auto& item) { return bool(item.second->link); });
   };
   options_.stop.Reset();
-  while ((living() || !draining_.empty()) && clock_.MonotonicNow() < end) PollOnce(kDrainPauseMs);
+  while ((living() || !draining_.empty()) && clock_.MonotonicNow() < end) {
+    PollOnce(static_cast<int>(kDrainPause.count()));
+  }
   cgroups_.RemoveAll();
 }
 

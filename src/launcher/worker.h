@@ -73,6 +73,9 @@ class Worker {
   void ReceiveFrom(ClientId id);
   void Send(ClientId id, const control::Reply& reply, const std::vector<int>& descriptors = {});
   void IdleStep();
+  void HaveIdleWork();
+  std::chrono::milliseconds UntilIdleWork() const;
+  bool IsStarting() const;
   // Nobody is here: how long until that is reason enough to leave; nothing while somebody is.
   std::optional<std::chrono::milliseconds> UntilIdleExit();
   void Stop();
@@ -116,6 +119,8 @@ class Worker {
   void OnOver(Sandbox& sandbox, const control::SandboxStatus& status);
   void OnMonitorGone(Sandbox& sandbox);
   void DrainOnce();
+  bool IsDrained(Draining& draining);
+  std::chrono::milliseconds UntilDrain() const;
 
   // sweep.cc: what an earlier worker left.
   Status Sweep();
@@ -142,6 +147,8 @@ class Worker {
   bool accept_paused_ = false;
   // Nothing is left to prepare, or preparing failed: not again before something changes.
   bool idle_done_ = false;
+  MonotonicTime idle_work_since_;
+  MonotonicTime last_start_or_end_;
 };
 
 }  // namespace soma::launcher

@@ -3,12 +3,14 @@
 #ifndef SOMA_LAUNCHER_WORKER_STATE_H_
 #define SOMA_LAUNCHER_WORKER_STATE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "control/messages.h"
 #include "launcher/cgroup_tree.h"
 #include "launcher/worker.h"
@@ -23,6 +25,8 @@ inline constexpr std::size_t kClientsMax = 32;
 inline constexpr std::size_t kEndedMax = 4096;
 // Requests to one monitor that wait for its answer.
 inline constexpr std::size_t kPendingMax = 64;
+// A monitor ends by itself right after its sandbox. After this it is stuck, and killed.
+inline constexpr std::chrono::seconds kMonitorPatience{2};
 
 struct Worker::Client {
   Fd socket;
@@ -58,7 +62,8 @@ struct Worker::Draining {
   std::uint32_t slot = 0;
   sys::Process monitor;
   std::optional<control::SandboxId> sandbox;  // whose record and socket go last
-  int rounds = 0;
+  MonotonicTime since;
+  bool monitor_gone = false;
 };
 
 }  // namespace soma::launcher

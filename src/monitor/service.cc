@@ -69,7 +69,8 @@ class Service {
         desk_(order, kFirstServer, clock.MonotonicNow()),
         server_uid_(order.server_uid),
         listener_(std::move(descriptors[control::kOrderListener])),
-        wire_(std::move(descriptors[control::kOrderWire])) {
+        wire_(std::move(descriptors[control::kOrderWire])),
+        disk_(std::move(descriptors[control::kOrderDisk])) {
     connections_.emplace(kLauncherLink, Connection{.socket = std::move(link), .uid = 0});
     connections_.emplace(kFirstServer,
                          Connection{.socket = std::move(descriptors[control::kOrderConnection]),
@@ -99,6 +100,9 @@ class Service {
   std::uint32_t server_uid_;
   Fd listener_;
   Fd wire_;
+  // Only held. Unmounting a disk writes it out and waits for the device: so the end of pid 1, which
+  // a kill waits for, is not the disk's last user, but the end of this process is.
+  Fd disk_;
   std::map<ConnectionId, Connection> connections_;
   ConnectionId next_connection_ = kFirstServer + 1;
   std::optional<walls::RunningTask> task_;
@@ -302,7 +306,8 @@ Status Serve(Fd link, Clock& clock) {
     return Fail(Errc::kInvalidArgument, "an order came without its descriptors");
   }
   auto task = Build(order, packet->descriptors);
-  // The slots were for the plan; what this monitor keeps is its listener, connection and wire.
+  // The slots were for the plan; what this monitor keeps is its listener, connection, wire and
+  // disk.
   packet->descriptors.resize(control::kOrderFirstSlot);
   Service service(std::move(link), order, std::move(packet->descriptors), clock);
   SOMA_TRY(service.AnswerOrder(std::move(task)));

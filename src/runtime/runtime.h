@@ -96,7 +96,9 @@ class SandboxHandle {
   virtual aio::Task<void> Thaw() = 0;
   // `name` becomes usable as a template id. kUnimplemented where Capabilities says so.
   virtual aio::Task<void> Snapshot(std::string name) = 0;
-  // Kills everything inside and returns when it is gone and cleaned up. Idempotent.
+  // Kills everything inside and returns when no process of it is left and List names it no more.
+  // What it occupied (disk, mounts, cgroup, ids) is cleaned up after that, whoever dies meanwhile,
+  // and used for nothing else before. Idempotent.
   virtual aio::Task<void> Stop() = 0;
   virtual aio::Task<Stats> GetStats() = 0;
 };

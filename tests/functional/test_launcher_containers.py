@@ -151,18 +151,43 @@ def test_kill_and_reap(launcher):
     with pytest.raises(control.Refused) as refused:
         connection.ask("status", box.name)
     assert refused.value.code == "not_found"
-    wait_until(lambda: not sandbox_pids(launcher), "no process of the sandbox")
+    assert not sandbox_pids(launcher)
+    assert_nothing_left(launcher)
+
+
+def monitor_of(pid):
+    monitor = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    assert os.readlink(f"/proc/{monitor}/exe").endswith("soma-monitor")
+    return monitor
+
+
+def test_a_kill_does_not_wait_for_the_disk(launcher):
+    """Unmounting writes a disk out: the monitor's end does it, after the answer, not the end of pid 1, which a kill waits for."""
+    connection = launcher.start()
+    box = launcher.sandbox(connection)
+    # Its own, and two ready ones of its size and of the usual size.
+    wait_until(lambda: len(launcher.loops()) == 5, "all disks are made")
+    [pid] = sandbox_pids(launcher)
+    monitor = monitor_of(pid)
+    os.kill(monitor, signal.SIGSTOP)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: "State:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text(), "pid 1 has ended")
+    assert len(launcher.loops()) == 5
+    os.kill(monitor, signal.SIGCONT)
+    wait_until(lambda: len(launcher.loops()) == 4, "its disk is gone")
+    assert connection.ask("status", box.name).state == "exited"
     assert_nothing_left(launcher)
 
 
 def test_exit_codes_arrive(launcher):
     connection = launcher.start()
-    box = launcher.sandbox(connection)
-    box.agent.stream.write(b"exit 7\n")
-    box.agent.stream.flush()
-    event = box.monitor.next_event()
-    assert (event.state, event.exit_code, event.exit_signal) == ("exited", 7, 0)
-    wait_until(lambda: connection.ask("status", box.name).state == "exited", "the launcher knows it too")
+    for _ in range(10):  # so soon after the start its monitor still sits in the sandbox's cgroup
+        box = launcher.sandbox(connection)
+        box.agent.stream.write(b"exit 7\n")
+        box.agent.stream.flush()
+        event = box.monitor.next_event()
+        assert (event.state, event.exit_code, event.exit_signal) == ("exited", 7, 0)
+        wait_until(lambda: connection.ask("status", box.name).state == "exited", "the launcher knows it too")
 
 
 def test_the_lease_ends_a_sandbox(launcher):
@@ -273,9 +298,7 @@ def test_a_killed_monitor_takes_its_sandbox_along(launcher):
     connection = launcher.start()
     box = launcher.sandbox(connection)
     [pid] = sandbox_pids(launcher)
-    monitor = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-    assert os.readlink(f"/proc/{monitor}/exe").endswith("soma-monitor")
-    os.kill(monitor, signal.SIGKILL)
+    os.kill(monitor_of(pid), signal.SIGKILL)
     wait_until(lambda: not sandbox_pids(launcher), "pid 1 ends")
     wait_until(lambda: connection.ask("status", box.name).state == "lost", "the launcher knows")
     assert_nothing_left(launcher)
@@ -285,7 +308,7 @@ def test_the_monitor_has_nothing(launcher):
     connection = launcher.start()
     launcher.sandbox(connection)
     [pid] = sandbox_pids(launcher)
-    monitor = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    monitor = monitor_of(pid)
     status = pathlib.Path(f"/proc/{monitor}/status").read_text()
     uids = set(status.split("Uid:")[1].split("\n")[0].split())
     assert len(uids) == 1 and int(uids.pop()) >= launcher_lib.FIRST_ID + 2048 * 65536

@@ -66,7 +66,7 @@ Result<control::Request> RequestFor(control::Verb verb, const std::string& sandb
   return request;
 }
 
-// Kills and forgets; returns when nothing is left. What is already gone is fine.
+// Kills and forgets; returns when no process is left. What is already gone is fine.
 aio::Task<void> KillAndReap(std::shared_ptr<Launcher> launcher, std::string id) {
   SOMA_CO_ASSIGN(auto kill, RequestFor(control::Verb::kKill, id));
   auto killed = co_await launcher->Ask(std::move(kill), kKillPatience);
