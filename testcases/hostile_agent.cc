@@ -9,6 +9,9 @@
 //   endless    greets, then one message that never ends
 //   streams    greets, then a million requests for connections out, each given up at once
 //   crowd      greets, then requests that it leaves open
+//   deaf       does as it is asked (nothing, but it says so), and ends no task but the first one
+//   that
+//              is given input, which copies the workspace; without a file /etc/mode too
 // Whatever it writes, it writes as fast as it is read, until the server closes the wire; then it
 // stays, as an attacker would.
 #include <signal.h>
@@ -66,6 +69,34 @@ class Attacker {
         } else if (event->opens) {
           (void)session_.Reply(event->channel, wire::Ok{});
           greeted = std::holds_alternative<wire::Init>(event->message);
+        }
+      }
+      Flush();
+    }
+  }
+
+  [[noreturn]] void Agree() {
+    std::array<std::uint8_t, wire::kInputMax> buffer{};
+    std::optional<wire::ChannelId> copying;
+    bool copied = false;
+    for (;;) {
+      const ssize_t size = read(kWire, buffer.data(), buffer.size());
+      if (size <= 0) Stay();
+      session_.OnBytes(ByteView(buffer).first(static_cast<std::size_t>(size)));
+      while (auto event = session_.Next()) {
+        if (!event->opens) continue;
+        if (std::holds_alternative<wire::Start>(event->message)) {
+          (void)session_.Reply(event->channel, wire::Started{.pid = 7});
+          if (!copied) copying = event->channel;
+        } else if (std::holds_alternative<wire::MakeDir>(event->message)) {
+          (void)session_.Reply(event->channel, wire::Entry{});
+        } else {
+          (void)session_.Reply(event->channel, wire::Ok{});
+        }
+        if (copying && std::holds_alternative<wire::CloseStdin>(event->message)) {
+          (void)session_.Reply(*copying, wire::Exit{});
+          copying.reset();
+          copied = true;
         }
       }
       Flush();
@@ -141,7 +172,7 @@ std::string Mode() {
   std::FILE* file = std::fopen("/etc/mode", "re");
   if (file != nullptr && std::fgets(line, sizeof line, file) == nullptr) line[0] = '\0';
   if (file != nullptr) (void)std::fclose(file);
-  std::string mode = line;
+  std::string mode = file == nullptr ? "deaf" : line;
   while (mode.ends_with('\n')) mode.pop_back();
   return mode;
 }
@@ -160,5 +191,6 @@ int main(int /*argc*/, char** argv) {
   Attacker attacker;
   attacker.Greet();
   if (mode == "silent") Stay();
+  if (mode == "deaf") attacker.Agree();
   Flood(attacker, mode);
 }

@@ -44,6 +44,8 @@ constexpr seconds kRenewEvery{15};
 // An emulated machine boots in seconds; beside other work in many.
 constexpr seconds kAgentPatience{180};
 constexpr seconds kInitPatience{60};
+// For an agent that ends a command at its limit and has output of it to deliver.
+constexpr seconds kLimitGrace{5};
 
 class ForegroundRun {
  public:
@@ -88,8 +90,24 @@ class ForegroundRun {
     end.hidden = tar.hidden();
     end.other = tar.other();
     task_ = std::make_unique<ForegroundTask>(loop_, *link_, StartMessage());
-    SOMA_CO_ASSIGN(end.task, co_await task_->Run());
+    if (options_.time_limit) loop_.SpawnRoot(EndAtLimit(*options_.time_limit + kLimitGrace));
+    auto task = co_await task_->Run();
+    if (!task && limit_passed_) {
+      task = TaskEnd{.exit_code = 128 + SIGKILL,
+                     .started = true,
+                     .timed_out = true,
+                     .how = "ended with its sandbox, whose agent had not ended it in time"};
+    }
+    SOMA_CO_ASSIGN(end.task, std::move(task));
     co_return end;
+  }
+
+  // The agent ends a command at its limit. It is inside, and may be the command's by then.
+  aio::Job EndAtLimit(std::chrono::milliseconds from_now) {
+    co_await aio::Sleep(loop_, from_now);
+    limit_passed_ = true;
+    (void)co_await handle_->Stop();
+    link_->Close("the time limit was reached");
   }
 
   aio::Task<void> StartSandbox() {
@@ -211,6 +229,7 @@ class ForegroundRun {
   std::unique_ptr<runtime::GuestLink> link_;
   std::unique_ptr<ForegroundTask> task_;
   int interrupted_by_ = 0;
+  bool limit_passed_ = false;
   Result<ForegroundEnd> result_ = Fail(Errc::kCancelled, "interrupted");
 };
 

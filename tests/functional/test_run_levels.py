@@ -20,6 +20,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import base_template  # noqa: E402
 from conftest import BIN, skip  # noqa: E402
 
+TESTCASES = pathlib.Path(os.environ.get("SOMA_BUILD_DIR", BIN.parent)) / "testcases"
+
 # An emulated machine beside other tests takes its time; nothing here asserts how long.
 PATIENCE = 600
 
@@ -184,6 +186,15 @@ def test_a_terminal_is_a_terminal(place, level):
 
 def test_a_time_limit_kills(place):
     done = run(place, "container", "sleep", "600", options=["--timeout", "2s"])
+    assert done.returncode == 128 + 9, done.stderr
+    assert "time limit" in done.stderr
+
+
+def test_a_time_limit_holds_for_an_agent_that_ends_nothing(place):
+    agent = place.home / "bin/soma-guest"
+    agent.unlink()
+    shutil.copy2(TESTCASES / "hostile_agent", agent)
+    done = run(place, "container", "sleep", "600", options=["--timeout", "1s"])
     assert done.returncode == 128 + 9, done.stderr
     assert "time limit" in done.stderr
 
