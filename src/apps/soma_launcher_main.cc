@@ -176,6 +176,10 @@ Status RunWorker(const Options& options, const std::string& program) {
   worker.sandboxes_max = options.sandboxes_max;
   worker.ready_wanted = options.ready;
   worker.idle_exit = std::chrono::seconds(options.idle_exit);
+  if (options.idle_exit != 0) {
+    fcntl(soma::launcher::kWorkerGate, F_SETFD, FD_CLOEXEC);
+    worker.gate = Fd(soma::launcher::kWorkerGate);
+  }
   using soma::control::Regime;
   const bool own_server = options.server_uid == geteuid();
   worker.regime = geteuid() != 0 ? Regime::kRootless
@@ -212,6 +216,7 @@ Status Run(const Options& options, const std::vector<std::string>& arguments) {
   SOMA_ASSIGN(parent.paths, FindPaths());
   parent.program = program;
   parent.server_uid = options.server_uid;
+  if (options.idle_exit != 0) parent.gate = soma::sys::RunGatePath(parent.paths.runtime);
   parent.listen = options.listen;
   parent.worker_arguments = {"soma-launcher"};
   parent.worker_arguments.insert(parent.worker_arguments.end(), arguments.begin(), arguments.end());

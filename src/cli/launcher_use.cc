@@ -61,7 +61,7 @@ Result<LauncherUse> LauncherUse::Begin() {
   SOMA_TRY(sys::MakeDirectories(state, 0700));
   SOMA_TRY(sys::MakeDirectories(runtime, 0700));
   LauncherUse use(std::move(runtime), state + "/run-launcher.log");
-  SOMA_ASSIGN(use.gate_, sys::OpenFile(use.runtime_ + "/run-gate.lock", O_RDWR | O_CREAT));
+  SOMA_ASSIGN(use.gate_, sys::OpenFile(sys::RunGatePath(use.runtime_), O_RDWR | O_CREAT));
   SOMA_ASSIGN(use.users_, sys::OpenFile(use.runtime_ + "/run-users.lock", O_RDWR | O_CREAT));
   SOMA_TRY(sys::LockWithin(use.gate_, LockKind::kExclusive, kGatePatience));
   if (!runtime::ConnectControl(use.socket_)) SOMA_TRY(use.Start());

@@ -49,8 +49,15 @@ Status LockDownWorker() {
     if (failed != 0) {
       return std::unexpected(Error::FromErrno(failed, "dropping the launcher's capabilities"));
     }
-  } else if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return std::unexpected(Error::FromErrno(errno, "PR_SET_NO_NEW_PRIVS"));
+  } else {
+    // Whatever a root of less, or a user with a capability, has: nothing here can use it.
+    const int dropped = sys::SetCapabilities(0);
+    if (dropped != 0) {
+      return std::unexpected(Error::FromErrno(dropped, "dropping the launcher's capabilities"));
+    }
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+      return std::unexpected(Error::FromErrno(errno, "PR_SET_NO_NEW_PRIVS"));
+    }
   }
   const int failed = sys::LoadSeccomp(
       walls::ProgramFor(walls::SeccompProfile::kLauncher, walls::SeccompNotify::kNone));

@@ -41,6 +41,7 @@ constexpr int kRestartPauseMsMax = 2'000;
 struct Held {
   Fd lock;
   Fd socket;
+  Fd gate;
   std::vector<Fd> http;
 };
 
@@ -56,6 +57,9 @@ Result<Held> Bind(const ParentOptions& options) {
   SOMA_ASSIGN(held.socket, sys::ListenPackets(options.paths.Socket()));
   if (geteuid() == 0 && chown(options.paths.Socket().c_str(), options.server_uid, 0) < 0) {
     return std::unexpected(Error::FromErrno(errno, "chown of the launcher's socket"));
+  }
+  if (!options.gate.empty()) {
+    SOMA_ASSIGN(held.gate, sys::OpenFile(options.gate, O_RDWR | O_CREAT));
   }
   for (const std::string& address : options.listen) {
     SOMA_ASSIGN(Fd socket, sys::ListenTcp(address));
@@ -85,6 +89,7 @@ class WorkerProcess {
     };
     pass(held.socket, kWorkerListener);
     pass(read_end, kWorkerStop);
+    if (held.gate) pass(held.gate, kWorkerGate);
     for (std::size_t i = 0; i < held.http.size(); ++i) {
       pass(held.http[i], kWorkerFirstHttp + static_cast<int>(i));
     }

@@ -19,6 +19,8 @@ struct ParentOptions {
   Paths paths;
   std::string program;  // this program, to start the worker from
   std::uint32_t server_uid = 0;
+  // The lock under which clients look for a launcher; empty where it never leaves by itself.
+  std::string gate;
   std::vector<std::string> listen;  // "127.0.0.1:3000", "[::1]:3000": for the server
   std::vector<std::string> worker_arguments;
   std::vector<std::string> worker_environment;
@@ -27,7 +29,8 @@ struct ParentOptions {
 // The worker's descriptors.
 inline constexpr int kWorkerListener = 3;
 inline constexpr int kWorkerStop = 4;  // end of file: end every sandbox and leave
-inline constexpr int kWorkerFirstHttp = 5;
+inline constexpr int kWorkerGate = 5;  // where there is one (WorkerOptions::gate)
+inline constexpr int kWorkerFirstHttp = 6;
 
 // Returns after SIGTERM or SIGINT, when the worker has ended every sandbox, or when the worker has
 // left because nobody needed it (WorkerOptions::idle_exit). kUnavailable when

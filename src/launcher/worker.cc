@@ -38,6 +38,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kDrainPause{2};
 constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::chrono::milliseconds kGatePause{100};
 constexpr auto kStopPatience = std::chrono::seconds(10);
 // Preparing takes locks that every start and end on the machine needs (moving a process into a
 // cgroup stops all forks, execs and exits until an RCU grace period is over), so it waits for a
@@ -82,6 +83,8 @@ Result<std::unique_ptr<Worker>> Worker::Create(WorkerOptions options, Clock& clo
     SOMA_ASSIGN(cgroups, CgroupTree::Create(StrCat("soma-", ShortNameOf(options.paths.state))));
     SOMA_ASSIGN(roots, Roots::Create(options.paths));
   }
+  // An earlier worker may have died with it; the parent keeps the open file.
+  if (options.gate) SOMA_TRY(sys::Unlock(options.gate));
   std::unique_ptr<Worker> worker(
       new Worker(std::move(options), clock, std::move(cgroups), std::move(roots)));
   SOMA_ASSIGN(worker->guest_program_,
@@ -115,6 +118,17 @@ std::optional<std::chrono::milliseconds> Worker::UntilIdleExit() {
                                                       clock_.MonotonicNow());
 }
 
+bool Worker::MayLeave() {
+  if (!options_.gate) return true;
+  const auto locked = sys::TryLock(options_.gate, sys::LockKind::kExclusive);
+  if (!locked || !*locked) return false;
+  // Who connected before the lock was ours is served.
+  pollfd waiting{.fd = options_.listener.get(), .events = POLLIN, .revents = 0};
+  if (poll(&waiting, 1, 0) == 0) return true;
+  (void)sys::Unlock(options_.gate);
+  return false;
+}
+
 void Worker::HaveIdleWork() {
   if (idle_done_) idle_work_since_ = clock_.MonotonicNow();
   idle_done_ = false;
@@ -146,7 +160,10 @@ std::chrono::milliseconds Worker::UntilDrain() const {
 int Worker::TimeoutMs() {
   std::optional<std::chrono::milliseconds> wait = UntilIdleExit();
   if (!idle_done_) wait.reset();
-  if (wait) stopping_ = wait->count() <= 0;
+  if (wait && wait->count() <= 0) {
+    stopping_ = MayLeave();
+    if (!stopping_) wait = kGatePause;
+  }
   const auto at_most = [&wait](std::chrono::milliseconds other) {
     wait = wait ? std::min(*wait, other) : other;
   };

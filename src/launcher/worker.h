@@ -42,6 +42,10 @@ struct WorkerOptions {
   std::size_t ready_wanted = 2;
   // Without a client and a living sandbox for so long: stop as `stop` asks. Zero: never.
   std::chrono::seconds idle_exit{0};
+  // Clients hold it locked while they look for a launcher. It is locked before leaving, and stays
+  // so until the launcher's parent has gone too, which shares the open file: whoever looks then
+  // finds no launcher, instead of one that is about to leave.
+  Fd gate;
   Fd listener;           // the launcher's own socket, bound and listening
   std::vector<Fd> http;  // kept for the server, never read here
   Fd stop;               // readable: end every sandbox, clean up, return
@@ -76,6 +80,7 @@ class Worker {
   void HaveIdleWork();
   std::chrono::milliseconds UntilIdleWork() const;
   bool IsStarting() const;
+  bool MayLeave();
   // Nobody is here: how long until that is reason enough to leave; nothing while somebody is.
   std::optional<std::chrono::milliseconds> UntilIdleExit();
   void Stop();

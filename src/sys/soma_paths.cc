@@ -57,6 +57,8 @@ Result<std::string> RuntimeDirectory() {
   return state + "/run";
 }
 
+std::string RunGatePath(const std::string& runtime) { return runtime + "/run-gate.lock"; }
+
 Result<std::string> ProgramDirectory() {
   char path[PATH_MAX];
   const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);

@@ -17,6 +17,10 @@ Result<std::string> StateDirectory();
 // $SOMA_RUNTIME_DIR; else /run/soma for root; else $XDG_RUNTIME_DIR/soma, or `run` below the state.
 Result<std::string> RuntimeDirectory();
 
+// Whoever looks for a launcher that commands start, starts one or leaves it, holds this file
+// locked.
+std::string RunGatePath(const std::string& runtime);
+
 // The directory of this program: the others lie beside it.
 Result<std::string> ProgramDirectory();
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers by launcher and monitor: start, limits, freeze, kill, lease, taking over, and nothing left at the end."""
+import fcntl
 import os
 import pathlib
 import random
@@ -356,6 +357,28 @@ def test_many_cycles_leave_nothing(launcher):
     assert machine() == own
     assert launcher.worker() == worker
     assert_nothing_left(launcher)
+
+
+def test_a_launcher_that_nobody_needs_waits_for_who_looks_for_it():
+    if os.geteuid() != 0:
+        skip("containers with a range of ids need the launcher that runs as root")
+    made = launcher_lib.Launcher(arguments=["--idle-exit", "1"])
+    try:
+        made.start().close()
+        with open(made.runtime / "run-gate.lock", encoding="utf-8") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)  # as `soma run` does
+            time.sleep(3)  # that nothing happens can only be waited for
+            assert made.process.poll() is None
+            connection = made.connect()
+            assert connection.ask("hello").ok
+        connection.close()
+        wait_until(lambda: made.process.poll() == 0, "it leaves")
+        # Who looked meanwhile was kept out until it had gone.
+        with open(made.runtime / "run-gate.lock", encoding="utf-8") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert not made.socket.exists()
+    finally:
+        made.close()
 
 
 def test_random_kills_leave_nothing(launcher):

@@ -44,6 +44,19 @@ def test_root_inside_gains_nothing(launcher):
         assert status != 0, output
 
 
+def test_a_capability_of_root_s_is_dropped():
+    if os.geteuid() != 0:
+        skip("only root can give a capability away")
+    made = launcher_lib.Launcher(uid=ORDINARY_UID, capability="net_bind_service")
+    try:
+        made.start().ask("hello")
+        status = pathlib.Path(f"/proc/{made.worker()}/status").read_text()
+        for kind in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+            assert f"{kind}:\t{0:016x}" in status, status
+    finally:
+        made.close()
+
+
 def test_processes_are_limited(launcher):
     box = launcher.sandbox(launcher.start(), pids=20)
     _status, output = box.run("for i in $(seq 60); do sleep 100 & done; echo done", uid=0)

@@ -59,8 +59,10 @@ class Sandbox:
 
 
 class Launcher:
-    def __init__(self, *, server_uid=0, arguments=(), environment=None, uid=0):
-        """uid: who the launcher runs as; not 0 is the rootless regime, and the server is that user too."""
+    def __init__(self, *, server_uid=0, arguments=(), environment=None, uid=0, capability=None):
+        """uid: who the launcher runs as; not 0 is the rootless regime, and the server is that user too. capability: one of root's that it
+        has all the same."""
+        self.capability = capability
         self.uid = uid
         server_uid = uid or server_uid
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="soma-l-", dir="/var/tmp"))
@@ -92,7 +94,9 @@ class Launcher:
             for folder in (self.home / "state", self.runtime):
                 folder.mkdir(exist_ok=True)
                 subprocess.run(["chown", "-R", f"{self.uid}:{self.uid}", folder], check=True)
-            command = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups", "--inh-caps=-all", "--", *command]
+            kept = f",+{self.capability}" if self.capability else ""
+            command = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups", f"--inh-caps=-all{kept}",
+                       f"--ambient-caps=-all{kept}", "--", *command]
         self.process = subprocess.Popen(command, env=self.environment, stderr=self.log, stdin=subprocess.DEVNULL)
         return wait_until(self.try_connect, "the launcher's socket")
 
