@@ -23,6 +23,7 @@
 #include "audit/tail.h"
 #include "audit/verify.h"
 #include "base/error.h"
+#include "base/sanitized.h"
 
 namespace soma::audit {
 namespace {
@@ -250,7 +251,8 @@ TEST_F(JournalTest, AFullDiskRefusesTheRecordAndLeavesAWholeJournal) {
 // it is, the journal verifies and goes on.
 TEST_F(JournalTest, SurvivesRandomKills) {
   std::uint32_t seed = 12345;
-  for (int round = 0; round < 40; ++round) {
+  constexpr int kRounds = kSanitized ? 10 : 40;
+  for (int round = 0; round < kRounds; ++round) {
     pid_t children[3];
     for (pid_t& child : children) {
       child = ::fork();

@@ -15,7 +15,7 @@ from conftest import skip  # noqa: E402
 
 ATTACKERS = 3  # of each kind
 GROWTH_MIB_MAX = 48  # for all of them together: a session's own bounds are below 3 MiB
-SECONDS = float(os.environ.get("SOMA_FLOOD_SECONDS", "5"))
+SECONDS = float(os.environ.get("SOMA_FLOOD_SECONDS", "3"))
 
 
 @pytest.fixture(scope="module")
