@@ -22,7 +22,7 @@ build:
 	@cmake --build --preset dev
 
 test: build ## install what is missing, build, lint, and run every test but those of test-vm and test-long
-	@scripts/lint --format-only && scripts/lint
+	@scripts/lint --format-only
 	@SOMA_BIN_DIR=$(CURDIR)/$(BUILD)/bin scripts/at-root ctest --preset dev -LE 'long|asan-only' -j$(JOBS) --no-tests=error
 
 test-unit: build ## only the fast tests (unit, corpus, style)

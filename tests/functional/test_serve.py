@@ -11,6 +11,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "lib"), str(ROOT)]
 from conftest import BIN, skip  # noqa: E402
 from serving import Server, free_port  # noqa: E402
+from traces import Traces  # noqa: E402
+
+IDLE_KIB_MAX = 2048  # SPECIFICATION.md: monitor and guest agent of one sandbox together
 
 
 def serve(environment, *options):
@@ -36,3 +39,24 @@ def test_a_second_one_on_the_same_state_leaves_the_first_alone():
         assert box.run("echo still here") == (0, "still here\n")
         listed = first.request("GET", "/v2/sandboxes")[2]
         assert [one["sandboxID"] for one in listed] == [box.id]
+
+
+def private_kib(pids):
+    """What these processes have in memory that they share with nobody."""
+    return sum(int(line.split()[1]) for pid in pids for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+               if line.startswith(("Private_Clean", "Private_Dirty")))
+
+
+def test_an_idle_sandbox_costs_little():
+    if os.geteuid() != 0:
+        skip("containers with a range of ids need the launcher that runs as root")
+    with Server("container") as server:
+        traces = Traces(BIN, server.home)
+        assert server.create().run("echo hello") == (0, "hello\n")
+        agents = traces.named("soma-guest")
+        # Another one may wait in its slot for the next sandbox.
+        monitors = traces.named("soma-monitor")
+        assert len(agents) == 1 and monitors
+        costs = [private_kib([*agents, monitor]) for monitor in monitors]
+        print(f"monitor and guest: {costs} KiB")
+        assert max(costs) <= IDLE_KIB_MAX
