@@ -28,6 +28,7 @@
 #include "launcher/parent.h"
 #include "launcher/paths.h"
 #include "launcher/worker.h"
+#include "sys/chroot.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"
 #include "sys/real_clock.h"
@@ -209,6 +210,11 @@ std::vector<std::string> WorkerEnvironment() {
 }
 
 Status Run(const Options& options, const std::vector<std::string>& arguments) {
+  if (!options.worker_listeners && geteuid() == 0 && soma::sys::InChroot()) {
+    return Fail(
+        Errc::kFailedPrecondition,
+        StrCat("no container or virtual machine can be started: ", soma::sys::kChrootRemedy));
+  }
   SOMA_ASSIGN(const std::string program, OwnProgram());
   if (options.worker_listeners) return RunWorker(options, program);
   if (options.parent != 0) SOMA_TRY(soma::sys::EndWithParent(options.parent, SIGTERM));

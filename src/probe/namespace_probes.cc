@@ -18,6 +18,7 @@
 #include "probe/probes.h"
 #include "probe/report.h"
 #include "probe/trial.h"
+#include "sys/chroot.h"
 #include "sys/fd.h"
 #include "sys/loopback.h"
 #include "sys/process.h"
@@ -53,7 +54,8 @@ Row ProbeUserNamespace(const Scratch& scratch) {
     if (::setresuid(12345, 12345, 12345) == 0) return Leaks("an unmapped id could be taken");
     return Proven("root inside mounted a tmpfs; taking an unmapped id was refused");
   });
-  return MakeRow(Feature::kUserNamespace, answer, kUserNamespaceRemedy);
+  return MakeRow(Feature::kUserNamespace, answer,
+                 sys::InChroot() ? sys::kChrootRemedy : kUserNamespaceRemedy);
 }
 
 Row ProbeMountNamespace(const Scratch& scratch) {

@@ -2,6 +2,7 @@
 """`soma serve` as its user starts it: what it refuses, and that two of them on one state never share anything."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -39,6 +40,16 @@ def test_a_second_one_on_the_same_state_leaves_the_first_alone():
         assert box.run("echo still here") == (0, "still here\n")
         listed = first.request("GET", "/v2/sandboxes")[2]
         assert [one["sandboxID"] for one in listed] == [box.id]
+
+
+def test_in_a_chroot_the_launcher_says_so_at_once(tmp_path):
+    if os.geteuid() != 0:
+        skip("chroot needs root")
+    shutil.copy2(BIN / "soma-launcher", tmp_path / "soma-launcher")
+    done = subprocess.run(["/usr/sbin/chroot", tmp_path, "/soma-launcher"], env={"HOME": "/", "SOMA_STATE_DIR": "/state", "SOMA_RUNTIME_DIR": "/run"},
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 125 and "chroot" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+    assert os.listdir(tmp_path) == ["soma-launcher"]
 
 
 def private_kib(pids):
