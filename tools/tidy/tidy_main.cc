@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// soma-tidy COMPILE_COMMANDS_DIR FILE...: clang-tidy's own checks with clang-tidy's own
+// house-tidy COMPILE_COMMANDS_DIR FILE...: clang-tidy's own checks with clang-tidy's own
 // configuration (.clang-tidy, NOLINT), but looked for only in what this repository declares.
 //
 // clang-tidy 19 visits every declaration of every included header, only to throw the findings in
@@ -152,14 +152,14 @@ bool Check(const clang::tooling::CompilationDatabase& commands,
 int main(int argc, char** argv) {
   constexpr int kUsage = 2;
   if (argc < 3) {
-    llvm::errs() << "usage: soma-tidy COMPILE_COMMANDS_DIR FILE...\n";
+    llvm::errs() << "usage: house-tidy COMPILE_COMMANDS_DIR FILE...\n";
     return kUsage;
   }
   (void)Modules();
   std::string error;
   const auto commands = clang::tooling::CompilationDatabase::loadFromDirectory(argv[1], error);
   if (commands == nullptr) {
-    llvm::errs() << "soma-tidy: " << error << '\n';
+    llvm::errs() << "house-tidy: " << error << '\n';
     return kUsage;
   }
   return Check(*commands, {argv + 2, argv + argc}) ? 0 : 1;
