@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,9 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "audit/event.h"
 #include "audit/journal.h"
-#include "audit/recorder.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
@@ -28,26 +27,24 @@
 #include "cli/commands.h"
 #include "cli/launcher_use.h"
 #include "cli/run_setting.h"
-#include "parse/json.h"
+#include "front/run_record.h"
+#include "front/run_report.h"
 #include "plan/level_choice.h"
 #include "policy/handover.h"
 #include "policy/level.h"
 #include "policy/load.h"
 #include "policy/model.h"
 #include "probe/report.h"
+#include "sandbox/foreground_end.h"
 #include "sandbox/foreground_run.h"
 #include "sandbox/host_signals.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"
+#include "sys/service_user.h"
 #include "sys/soma_paths.h"
 
 namespace soma::cli {
 namespace {
-
-using audit::Durability;
-using audit::Event;
-using audit::EventKind;
-using parse::Json;
 
 struct RunOptions {
   int handover = -1;
@@ -67,19 +64,23 @@ class LevelRun {
     SOMA_ASSIGN(sandbox::HostSignals signals, sandbox::HostSignals::Catch());
     SOMA_TRY(LoadPolicy());
     SOMA_TRY(CheckMachine());
-    SOMA_ASSIGN(auto opened,
-                audit::Journal::Open(
-                    {.directory = state_ + "/journal", .run = run_id_, .clock = &context_.clock}));
-    const std::shared_ptr<audit::Journal> journal = std::move(opened);
-    SOMA_TRY(PrepareEgress(journal));
-    Tell(RunNotes(setting_));
+    setting_.journal_directory = state_ + "/journal";
+    SOMA_TRY(sys::MakeServiceDirectory(setting_.journal_directory));
+    SOMA_ASSIGN(const auto journal, audit::Journal::Open({.directory = setting_.journal_directory,
+                                                          .run = run_id_,
+                                                          .clock = &context_.clock}));
+    PrepareEgress();
+    Describe();
+    Tell(report_.notes);
     SOMA_ASSIGN(LauncherUse launcher, LauncherUse::Begin());
     setting_.launcher_socket = launcher.socket();
-    Status recorded = RecordStart(*journal);
+    front::RunRecord record(*journal, run_id_);
+    Status recorded = record.Start(report_, policy_);
     Result<sandbox::ForegroundEnd> end = Fail(Errc::kInternal, "not run");
     if (recorded) {
       end = RunInForeground(setting_, signals, context_.clock, context_.random);
-      recorded = RecordEnd(*journal, end);
+      NoteEnd(end);
+      recorded = record.End(report_);
     }
     const Status stopped = launcher.End();
     if (const Status closed = journal->Close(); recorded && !closed) recorded = closed;
@@ -143,14 +144,21 @@ class LevelRun {
   }
 
   // Also where the policy allows nothing: then every attempt is refused at once, with its reason.
-  Status PrepareEgress(const std::shared_ptr<audit::Journal>& journal) {
+  void PrepareEgress() {
     // A resolver's search domains would turn an allowed name into another one.
     (void)::setenv("LOCALDOMAIN", "", 1);
-    SOMA_ASSIGN(
-        setting_.egress,
-        sandbox::ForegroundEgress::Create(
-            journal, policy_, {.run = run_id_, .sandbox = setting_.sandbox_id, .tenant = {}}));
-    return {};
+    setting_.policy = policy_;
+    setting_.identity = {.run = run_id_, .sandbox = setting_.sandbox_id, .tenant = {}};
+    setting_.on_refused = [this](const sandbox::RefusedConnect& refused) {
+      report_.AddRefusal({.command = {},
+                          .tried = refused.what,
+                          .asked = EscapeForTerminal(refused.object),
+                          .object = EscapeForTerminal(refused.object),
+                          .rule = EscapeForTerminal(refused.rule),
+                          .remedy = EscapeForTerminal(refused.remedy),
+                          .errno_value = ECONNREFUSED,
+                          .times = refused.times});
+    };
   }
 
   // All that an ordinary user's container stands on.
@@ -169,82 +177,52 @@ class LevelRun {
     for (const std::string& line : lines) Complain(line);
   }
 
-  Status RecordStart(audit::Recorder& recorder) const {
-    Event decided{.kind = EventKind::kPolicyDecision, .verdict = audit::Verdict::kAllow};
-    decided.run = run_id_;
-    decided.subject = StrCat("profile ", policy_.profile);
-    decided.object = policy_.workspace;
-    decided.rule = choice_.reason;
-    decided.fields = {{"level", setting_.level},
-                      {"minimum", std::string(LevelName(policy_.isolation.minimum.value))}};
-    if (policy_.locked) decided.fields.emplace_back("locked", policy_.locked->ToText());
-    SOMA_TRY(recorder.Record(decided, Durability::kSoon));
-    Event start{.kind = EventKind::kStart, .verdict = audit::Verdict::kAllow};
-    start.run = run_id_;
-    start.sandbox = setting_.sandbox_id;
-    start.subject = Join(options_.command, " ");
-    start.object = policy_.workspace;
-    start.fields = {{"level", setting_.level},
-                    {"level_reason", choice_.reason},
-                    {"profile", policy_.profile},
-                    {"template", setting_.template_id}};
-    return recorder.Record(start, Durability::kSoon);
+  void Describe() {
+    report_.run_id = run_id_;
+    report_.level = setting_.level;
+    report_.level_reason = choice_.reason;
+    report_.profile = policy_.profile;
+    report_.workspace = policy_.workspace;
+    report_.command = options_.command;
+    report_.limits = policy_.limits;
+    report_.limits_by_cgroup = ::geteuid() == 0;
+    report_.notes = RunNotes(setting_);
+    report_.notices = policy_.notices;
+    report_.sandbox = {.id = setting_.sandbox_id,
+                       .template_id = setting_.template_id,
+                       .directory = setting_.directory,
+                       .kernel = {}};
   }
 
-  Status RecordEnd(audit::Recorder& recorder, const Result<sandbox::ForegroundEnd>& end) const {
-    Event event{.kind = EventKind::kEnd};
-    event.run = run_id_;
-    event.sandbox = setting_.sandbox_id;
-    event.subject = Join(options_.command, " ");
-    event.fields = {{"exit", StrCat(end ? end->task.exit_code : kExitFailure)},
-                    {"how", end ? end->task.how : end.error().message()}};
-    if (end && end->task.timed_out) event.fields.emplace_back("limits", "time");
-    return recorder.Record(event, Durability::kSoon);
+  void NoteEnd(const Result<sandbox::ForegroundEnd>& end) {
+    report_.exit_code = end ? end->task.exit_code : kExitFailure;
+    report_.how = end ? end->task.how : end.error().message();
+    if (!end) return;
+    report_.sandbox->kernel = end->kernel;
+    report_.hits.timed_out = end->task.timed_out;
+    if (end->hidden > 0) {
+      report_.notices.push_back(StrCat(end->hidden, " hidden paths were not copied"));
+    }
+    if (end->other > 0) {
+      report_.notices.push_back(
+          StrCat(end->other, " sockets, devices or unreadable files were not copied"));
+    }
   }
 
   Result<int> Finish(const sandbox::ForegroundEnd& end) {
-    std::vector<std::string> lines = policy_.notices;
-    if (end.hidden > 0) lines.push_back(StrCat(end.hidden, " hidden paths were not copied"));
-    if (end.other > 0) {
-      lines.push_back(StrCat(end.other, " sockets, devices or unreadable files were not copied"));
-    }
-    if (end.task.timed_out)
-      lines.emplace_back("the time limit was reached: the command was killed");
-    Tell(lines);
+    Tell(report_.notices);
     // Said even with -q: otherwise nothing tells 127 of ours from 127 of the command.
     if (!end.task.started) Complain(end.task.how);
-    const std::string report = ReportJson(end, lines);
-    if (context_.json) (void)std::fputs(report.c_str(), stderr);
+    const std::string report = front::ReportJson(report_);
+    if (context_.json) {
+      (void)std::fputs(report.c_str(), stderr);
+    } else if (!options_.quiet) {
+      (void)std::fputs(front::SummaryText(report_).c_str(), stderr);
+    }
     if (!options_.report.empty()) {
       SOMA_TRY(sys::WriteFileAtomically(options_.report, AsBytes(report), 0644));
     }
-    return end.task.exit_code;
-  }
-
-  std::string ReportJson(const sandbox::ForegroundEnd& end,
-                         const std::vector<std::string>& notices) const {
-    Json command = Json::MakeArray();
-    for (const std::string& word : options_.command) command.Append(Json(word));
-    Json notes = Json::MakeArray();
-    for (const std::string& note : RunNotes(setting_)) notes.Append(Json(note));
-    Json said = Json::MakeArray();
-    for (const std::string& notice : notices) said.Append(Json(notice));
-    Json out = Json::MakeObject();
-    out.Set("run", Json(run_id_));
-    out.Set("sandbox", Json(setting_.sandbox_id));
-    out.Set("level", Json(setting_.level));
-    out.Set("level_reason", Json(choice_.reason));
-    out.Set("profile", Json(policy_.profile));
-    out.Set("workspace", Json(policy_.workspace));
-    out.Set("directory", Json(setting_.directory));
-    out.Set("command", std::move(command));
-    out.Set("exit_code", Json(std::int64_t{end.task.exit_code}));
-    out.Set("end", Json(end.task.how));
-    out.Set("timed_out", Json(end.task.timed_out));
-    out.Set("kernel", Json(end.kernel));
-    out.Set("notes", std::move(notes));
-    out.Set("notices", std::move(said));
-    return out.Write() + "\n";
+    return report_.exit_code;
   }
 
   const Context& context_;
@@ -254,6 +232,7 @@ class LevelRun {
   policy::Policy policy_;
   plan::LevelChoice choice_;
   sandbox::ForegroundOptions setting_;
+  front::RunReport report_;
 };
 
 }  // namespace

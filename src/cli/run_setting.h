@@ -29,7 +29,8 @@ struct RunCaller {
 };
 
 // Pure. `policy` must outlive the result, whose is_hidden asks it. Left to fill in:
-// launcher_socket, sandbox_id, command, terminal, egress. kUnimplemented for another level.
+// launcher_socket, journal_directory, sandbox_id, command, terminal, and what concerns the way out.
+// kUnimplemented for another level.
 Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
                                               const plan::LevelChoice& choice,
                                               const RunCaller& caller);

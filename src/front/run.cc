@@ -274,7 +274,7 @@ class Run {
       SOMA_ASSIGN(Broker started, Broker::Start(handover_, report_.run_id));
       broker.emplace(std::move(started));
     }
-    PolicyJudge judge(policy_, plan_.view.effective, broker.has_value());
+    PolicyJudge judge(policy_, plan_.view, broker.has_value());
     std::optional<Error> record_failure;
     bool begun = false;
     // From here on one process at a time has work. Not earlier: a broker, and whoever runs the
@@ -307,6 +307,7 @@ class Run {
     }
     if (!end) return std::unexpected(std::move(end).error());
     report_.end = end->end;
+    report_.how = end->end.Describe();
     report_.hits = end->hits;
     report_.refusals_beyond += end->refusals_dropped;
     report_.exit_code = end->end.ExitCode();

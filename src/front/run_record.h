@@ -4,7 +4,10 @@
 #ifndef SOMA_FRONT_RUN_RECORD_H_
 #define SOMA_FRONT_RUN_RECORD_H_
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "audit/recorder.h"
 #include "base/result.h"
@@ -21,15 +24,22 @@ class RunRecord {
 
   // The policy that holds, then the start.
   Status Start(const RunReport& report, const policy::Policy& policy);
+  // Each of the first kRefusalsRecorded; then only those whose number is a power of two, with it: a
+  // command that is refused in a loop must not fill the journal's disk.
   Status Refusal(const walls::Denied& denied);
   // A run that was refused before it began: bad policy, minimum not met.
   Status NotStarted(std::string_view command, std::string_view why);
+  // Says how many refusals there were when some of them have no record of their own.
   Status End(const RunReport& report);
 
  private:
   audit::Recorder& recorder_;
   std::string run_id_;
+  std::uint64_t refusals_ = 0;
+  std::uint64_t refusals_unrecorded_ = 0;
 };
+
+inline constexpr std::uint64_t kRefusalsRecorded = 20'000;
 
 }  // namespace soma::front
 

@@ -141,7 +141,7 @@ std::string ReportJson(const RunReport& report) {
   out.Set("workspace", Json(report.workspace));
   out.Set("command", Strings(report.command));
   out.Set("exit_code", Json(std::int64_t{report.exit_code}));
-  out.Set("end", Json(report.end.Describe()));
+  out.Set("end", Json(report.how));
   out.Set("limits", Strings(LimitLines(report)));
   out.Set("limits_regime", Json(report.limits_by_cgroup ? "cgroup" : "rlimit"));
   Json refusals = Json::MakeArray();
@@ -159,6 +159,14 @@ std::string ReportJson(const RunReport& report) {
   out.Set("missing", Strings(report.missing));
   out.Set("notes", Strings(report.notes));
   out.Set("notices", Strings(report.notices));
+  out.Set("timed_out", Json(report.hits.timed_out));
+  if (report.sandbox) {
+    out.Set("sandbox", Json(report.sandbox->id));
+    out.Set("template", Json(report.sandbox->template_id));
+    out.Set("directory", Json(report.sandbox->directory));
+    out.Set("kernel", Json(report.sandbox->kernel));
+    return out.Write() + "\n";
+  }
   out.Set("user_time_us", Json(report.end.user_time_us));
   out.Set("system_time_us", Json(report.end.system_time_us));
   out.Set("resident_bytes_max", Json(report.end.resident_bytes_max));

@@ -5,6 +5,7 @@
 #define SOMA_FRONT_RUN_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,14 @@
 #include "walls/launch.h"
 
 namespace soma::front {
+
+// What only the levels above `process` have.
+struct SandboxFacts {
+  std::string id;
+  std::string template_id;
+  std::string directory;  // where the workspace's copy lies inside
+  std::string kernel;     // its release, as the guest says
+};
 
 struct RunReport {
   std::string run_id;
@@ -32,8 +41,10 @@ struct RunReport {
   LimitHits hits;
   bool limits_by_cgroup = false;
   policy::Limits limits;
-  walls::TaskEnd end;
+  std::string how;     // it ended, in words; foreign text above `process`
+  walls::TaskEnd end;  // its numbers, at `process`
   int exit_code = 0;
+  std::optional<SandboxFacts> sandbox;
 
   // Merges with an equal one that is kept already. At most kRefusalsMax are kept.
   void AddRefusal(const walls::Denied& denied);

@@ -2,6 +2,7 @@
 #include "sandbox/copy_in.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,14 +13,17 @@
 #include <utility>
 #include <variant>
 
+#include "aio/loop.h"
 #include "aio/task.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "runtime/guest_link.h"
+#include "sandbox/foreground_message.h"
+#include "sys/fd.h"
+#include "sys/message_socket.h"
 #include "wire/message.h"
-#include "workspace/workspace_tar.h"
 
 namespace soma::sandbox {
 namespace {
@@ -48,12 +52,28 @@ aio::Task<std::string> TarEnd(std::shared_ptr<GuestChannel> channel) {
   }
 }
 
+// Empty at the end of the stream.
+aio::Task<Bytes> NextPiece(aio::Loop& loop, const Fd& pieces) {
+  for (;;) {
+    SOMA_CO_ASSIGN(const bool readable, co_await aio::WaitReadable(loop, pieces.get(), kPatience));
+    if (!readable) co_return Fail(Errc::kDeadlineExceeded, "the workspace's copy does not go on");
+    Bytes piece(kCopyPieceMax);
+    const auto packet = sys::ReceivePacket(pieces, piece, 0);
+    if (!packet && packet.error().errno_value() == EAGAIN) continue;
+    if (!packet) co_return std::unexpected(packet.error());
+    if (packet->size == 0) co_return Fail(Errc::kCancelled, "the workspace was not copied whole");
+    piece.resize(packet->size == kCopyEndSize ? 0 : packet->size);
+    co_return piece;
+  }
+}
+
 // Sends everything; stops early, without an error, when tar takes no more: it says why by its end.
-aio::Task<void> Feed(runtime::GuestLink& link, workspace::WorkspaceTar& tar, std::uint32_t pid) {
+aio::Task<void> Feed(aio::Loop& loop, runtime::GuestLink& link, const Fd& pieces,
+                     std::uint32_t pid) {
   const wire::TaskSelector task{.pid = pid, .tag = {}};
   std::deque<std::shared_ptr<GuestChannel>> in_flight;
   for (;;) {
-    SOMA_CO_ASSIGN(const Bytes piece, tar.Next());
+    SOMA_CO_ASSIGN(const Bytes piece, co_await NextPiece(loop, pieces));
     if (piece.empty()) break;
     ByteView rest = piece;
     while (!rest.empty()) {
@@ -76,7 +96,7 @@ aio::Task<void> Feed(runtime::GuestLink& link, workspace::WorkspaceTar& tar, std
 
 }  // namespace
 
-aio::Task<void> CopyIn(runtime::GuestLink& link, workspace::WorkspaceTar& tar,
+aio::Task<void> CopyIn(aio::Loop& loop, runtime::GuestLink& link, const Fd& pieces,
                        std::string directory, std::string user) {
   const auto made = co_await link.Call(wire::MakeDir{.user = user, .path = directory}, kPatience);
   if (!made) co_return std::unexpected(made.error());
@@ -95,7 +115,7 @@ aio::Task<void> CopyIn(runtime::GuestLink& link, workspace::WorkspaceTar& tar,
   SOMA_CO_ASSIGN(const wire::Message reply, co_await channel->Next(kPatience));
   const auto* started = std::get_if<wire::Started>(&reply);
   if (started == nullptr) co_return Fail(Errc::kInternal, "the guest starts tar without saying so");
-  SOMA_CO_TRY(co_await Feed(link, tar, started->pid));
+  SOMA_CO_TRY(co_await Feed(loop, link, pieces, started->pid));
   SOMA_CO_ASSIGN(const std::string complaint, co_await TarEnd(channel));
   if (!complaint.empty()) co_return Fail(Errc::kInternal, complaint);
   co_return Status();

@@ -1,258 +1,185 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/foreground_run.h"
 
-#include <algorithm>
-#include <chrono>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
-#include <vector>
+#include <variant>
 
-#include "aio/loop.h"
-#include "aio/task.h"
-#include "audit/journal.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
-#include "control/messages.h"
-#include "egress/broker.h"
-#include "egress/resolver.h"
-#include "policy/model.h"
-#include "runtime/guest_link.h"
-#include "runtime/launched/launched_runtime.h"
-#include "runtime/runtime.h"
-#include "sandbox/copy_in.h"
-#include "sandbox/egress_gate.h"
-#include "sandbox/foreground_task.h"
+#include "runtime/launched/control_connection.h"
+#include "sandbox/foreground_attendant.h"
+#include "sandbox/foreground_end.h"
+#include "sandbox/foreground_message.h"
 #include "sandbox/host_signals.h"
+#include "sys/child_process.h"
 #include "sys/fd.h"
-#include "wire/message.h"
+#include "sys/message_socket.h"
+#include "sys/plain_file.h"
+#include "sys/process.h"
+#include "sys/pseudo_terminal.h"
 #include "workspace/workspace_tar.h"
 
 namespace soma::sandbox {
 namespace {
 
-using std::chrono::seconds;
-
-constexpr seconds kLease{60};
-constexpr seconds kRenewEvery{15};
-// An emulated machine boots in seconds; beside other work in many.
-constexpr seconds kAgentPatience{180};
-constexpr seconds kInitPatience{60};
-// For an agent that ends a command at its limit and has output of it to deliver.
-constexpr seconds kLimitGrace{5};
-
-class ForegroundRun {
+// The caller's half: a poll loop that blocks in nothing but reading the workspace.
+class CallerHalf {
  public:
-  ForegroundRun(const ForegroundOptions& options, HostSignals& signals, Clock& clock,
-                Random& random)
-      : options_(options), signals_(signals), clock_(clock), random_(random) {}
+  CallerHalf(const ForegroundOptions& options, HostSignals& signals, workspace::WorkspaceTar tar,
+             Fd control, Fd copy)
+      : options_(options),
+        signals_(signals),
+        tar_(std::move(tar)),
+        control_(std::move(control)),
+        copy_(std::move(copy)) {}
 
-  Result<ForegroundEnd> Run() {
-    loop_.SpawnRoot(WatchSignals());
-    loop_.SpawnRoot(Drive());
-    loop_.Run();
-    if (interrupted_by_ != 0) {
-      return ForegroundEnd{.task = {.exit_code = 128 + interrupted_by_,
-                                    .started = false,
-                                    .timed_out = false,
-                                    .how = StrCat("interrupted by signal ", interrupted_by_)},
-                           .kernel = {},
-                           .hidden = 0,
-                           .other = 0};
+  Result<ForegroundEnd> Run(sys::Process attendant) {
+    while (!over_ && !gone_) PollOnce();
+    raw_.reset();
+    SOMA_ASSIGN(const sys::ProcessEnd end, attendant.Wait());
+    if (failure_) return std::unexpected(std::move(*failure_));
+    if (!over_) {
+      return Fail(Errc::kInternal, StrCat("the run's attendant ",
+                                          end.exited ? "ended with " : "was killed by signal ",
+                                          end.code, " before the command was over"));
     }
-    return std::move(result_);
+    if (!over_->ok) return Fail(over_->code, EscapeForTerminal(over_->message));
+    ForegroundEnd told = std::move(over_->end);
+    told.hidden = tar_.hidden();
+    told.other = tar_.other();
+    return told;
   }
 
  private:
-  aio::Job Drive() {
-    result_ = co_await Whole();
-    if (handle_) {
-      if (link_) link_->Close("the run is over");
-      const Status stopped = co_await handle_->Stop();
-      if (!stopped && result_) result_ = std::unexpected(stopped.error());
-    }
-    loop_.Stop();
-  }
-
-  aio::Task<ForegroundEnd> Whole() {
-    SOMA_CO_TRY(co_await StartSandbox());
-    ForegroundEnd end;
-    SOMA_CO_ASSIGN(end.kernel, co_await Greet());
-    SOMA_CO_ASSIGN(auto tar, workspace::WorkspaceTar::Open(options_.workspace, options_.is_hidden,
-                                                           {.bytes_max = options_.copy_bytes_max}));
-    SOMA_CO_TRY(co_await CopyIn(*link_, tar, options_.directory, options_.user));
-    end.hidden = tar.hidden();
-    end.other = tar.other();
-    task_ = std::make_unique<ForegroundTask>(loop_, *link_, StartMessage());
-    if (options_.time_limit) loop_.SpawnRoot(EndAtLimit(*options_.time_limit + kLimitGrace));
-    auto task = co_await task_->Run();
-    if (!task && limit_passed_) {
-      task = TaskEnd{.exit_code = 128 + SIGKILL,
-                     .started = true,
-                     .timed_out = true,
-                     .how = "ended with its sandbox, whose agent had not ended it in time"};
-    }
-    SOMA_CO_ASSIGN(end.task, std::move(task));
-    co_return end;
-  }
-
-  // The agent ends a command at its limit. It is inside, and may be the command's by then.
-  aio::Job EndAtLimit(std::chrono::milliseconds from_now) {
-    co_await aio::Sleep(loop_, from_now);
-    limit_passed_ = true;
-    (void)co_await handle_->Stop();
-    link_->Close("the time limit was reached");
-  }
-
-  aio::Task<void> StartSandbox() {
-    const auto level =
-        options_.level == "emulated" ? control::Level::kEmulated : control::Level::kContainer;
-    runtime_ = std::make_unique<runtime::LaunchedRuntime>(
-        std::make_shared<runtime::Launcher>(loop_, options_.launcher_socket), level);
-    runtime::StartRequest start;
-    start.sandbox_id = options_.sandbox_id;
-    start.template_id = options_.template_id;
-    start.profile = options_.profile;
-    start.limits = options_.limits;
-    start.lease = kLease;
-    // No token: the sandbox is this process's alone, and ends with it.
-    SOMA_CO_ASSIGN(handle_, co_await runtime_->Start(std::move(start)));
-    loop_.SpawnRoot(RenewLease());
-    if (interrupted_by_ != 0) co_return Fail(Errc::kCancelled, "interrupted");
-    co_return Status();
-  }
-
-  // Before anything runs inside, so that no connect finds nobody.
-  void OpenWayOut() {
-    if (!options_.egress) return;
-    egress_ = options_.egress;
-    services_.emplace(egress::Services{.loop = loop_,
-                                       .workers = *egress_->workers,
-                                       .recorder = *egress_->recorder,
-                                       .resolver = *egress_->resolver});
-    gate_ = std::make_unique<EgressGate>(*services_, egress_->policy, egress_->identity,
-                                         handle_->TakeCaptures());
-  }
-
-  // The kernel's release, as the guest says.
-  aio::Task<std::string> Greet() {
-    OpenWayOut();
-    SOMA_CO_ASSIGN(Fd wire, handle_->TakeWire());
-    runtime::GuestLinkOptions link_options;
-    random_.Fill(link_options.secret);
-    link_options.next_secret = link_options.secret;
-    link_options.epoch = Now();
-    if (gate_) {
-      link_options.on_request = [this](auto channel, wire::Message request) {
-        gate_->Take(std::move(channel), std::move(request));
-      };
-    }
-    link_ = std::make_unique<runtime::GuestLink>(loop_, std::move(wire), std::move(link_options));
-    auto identity = co_await link_->Establish(kAgentPatience);
-    if (!identity) {
-      co_return std::unexpected(std::move(identity).error().While("connecting to the guest agent"));
-    }
-    wire::Init init;
-    init.default_user = options_.user;
-    init.hostname = options_.sandbox_id;
-    init.wall_time_us = Now();
-    const auto reply = co_await link_->Call(std::move(init), kInitPatience);
-    if (!reply) co_return std::unexpected(reply.error());
-    co_return std::move(identity->kernel_release);
-  }
-
-  std::uint64_t Now() {
-    return static_cast<std::uint64_t>(clock_.Now().time_since_epoch().count());
-  }
-
-  wire::Start StartMessage() const {
-    wire::Start start;
-    start.profile = options_.profile == runtime::Profile::kStrict ? "strict" : "rooted";
-    start.arguments = options_.command;
-    for (const auto& [name, value] : options_.environment) {
-      start.environment.push_back({.key = name, .value = value});
-    }
-    start.workdir = options_.subdirectory.empty()
-                        ? options_.directory
-                        : StrCat(options_.directory, "/", options_.subdirectory);
-    start.user = options_.user;
-    start.has_terminal = options_.terminal;
-    if (options_.time_limit) {
-      start.timeout_ms = static_cast<std::uint32_t>(
-          std::clamp<std::int64_t>(options_.time_limit->count(), 1, UINT32_MAX));
-    }
-    return start;
-  }
-
-  aio::Job RenewLease() {
-    for (;;) {
-      co_await aio::Sleep(loop_, kRenewEvery);
-      // When it fails the sandbox is gone or going, which the link says.
-      (void)co_await handle_->RenewLease(kLease);
-    }
-  }
-
-  aio::Job WatchSignals() {
-    for (;;) {
-      const auto readable =
-          co_await aio::WaitReadable(loop_, signals_.fd().get(), std::chrono::hours(1));
-      if (!readable) co_return;
+  void PollOnce() {
+    std::array<pollfd, 3> polls = {{{.fd = signals_.fd().get(), .events = POLLIN, .revents = 0},
+                                    {.fd = control_.get(), .events = POLLIN, .revents = 0},
+                                    {.fd = copy_.get(), .events = POLLOUT, .revents = 0}}};
+    if (::poll(polls.data(), polls.size(), -1) < 0) return;
+    if (polls[0].revents != 0) {
       for (const int signal : signals_.Take()) {
-        if (task_) {
-          (void)co_await task_->Forward(signal);
-        } else if (signal != SIGWINCH) {
-          // Nothing of the command's runs yet: what was being prepared ends.
-          interrupted_by_ = signal;
-          if (link_) link_->Close("interrupted");
-        }
+        Say(HostSignal{.number = static_cast<std::uint8_t>(signal)});
       }
     }
+    if (polls[1].revents != 0) Hear();
+    if (polls[2].revents != 0) CopyOnce();
+  }
+
+  // A full socket means that the attendant is stuck; it then hears nothing that would help.
+  void Say(const ToAttendant& message, std::span<const int> descriptors = {}) {
+    (void)sys::SendPacket(control_, Encode(message), descriptors);
+  }
+
+  void Hear() {
+    Bytes buffer(kForegroundMessageMax);
+    const auto packet = sys::ReceivePacket(control_, buffer, 0);
+    if (!packet && packet.error().errno_value() == EAGAIN) return;
+    auto message = packet ? DecodeToCaller(ByteView(buffer).first(packet->size))
+                          : std::unexpected(packet.error());
+    if (!message) {
+      gone_ = true;
+      control_.Reset();
+      return;
+    }
+    if (std::holds_alternative<WantLauncher>(*message)) GiveLauncher();
+    if (std::holds_alternative<TaskStarted>(*message)) GiveTerminal();
+    if (auto* refused = std::get_if<RefusedConnect>(&*message)) options_.on_refused(*refused);
+    if (auto* over = std::get_if<RunOver>(&*message)) over_ = std::move(*over);
+  }
+
+  void GiveLauncher() {
+    const auto socket = runtime::ConnectControl(options_.launcher_socket);
+    if (!socket) {
+      Say(LauncherSocket{.failure = socket.error().message()});
+      return;
+    }
+    const std::array descriptors = {socket->get()};
+    Say(LauncherSocket{}, descriptors);
+  }
+
+  void GiveTerminal() {
+    if (!raw_ && options_.terminal && ::isatty(STDIN_FILENO) == 1) {
+      auto entered = sys::RawMode::Enter(STDIN_FILENO);
+      if (entered) raw_.emplace(*std::move(entered));
+    }
+    Say(TerminalReady{});
+  }
+
+  void CopyOnce() {
+    const Status copied = TryCopy();
+    if (copied || copied.error().errno_value() == EAGAIN) return;
+    // EPIPE: the attendant takes no more, and says why by its end.
+    if (copied.error().errno_value() != EPIPE) failure_ = copied.error();
+    copy_.Reset();
+  }
+
+  Status TryCopy() {
+    if (piece_.empty()) {
+      SOMA_ASSIGN(piece_, tar_.Next());
+    }
+    if (piece_.empty()) {
+      const std::array<std::uint8_t, kCopyEndSize> end{};
+      SOMA_TRY(sys::SendPacket(copy_, end));
+      copy_.Reset();
+      return {};
+    }
+    SOMA_TRY(sys::SendPacket(copy_, piece_));
+    piece_.clear();
+    return {};
   }
 
   const ForegroundOptions& options_;
   HostSignals& signals_;
-  Clock& clock_;
-  Random& random_;
-  aio::Loop loop_;
-  std::unique_ptr<runtime::LaunchedRuntime> runtime_;
-  std::unique_ptr<runtime::SandboxHandle> handle_;
-  std::shared_ptr<ForegroundEgress> egress_;
-  std::optional<egress::Services> services_;
-  // Before the link, which calls it.
-  std::unique_ptr<EgressGate> gate_;
-  std::unique_ptr<runtime::GuestLink> link_;
-  std::unique_ptr<ForegroundTask> task_;
-  int interrupted_by_ = 0;
-  bool limit_passed_ = false;
-  Result<ForegroundEnd> result_ = Fail(Errc::kCancelled, "interrupted");
+  workspace::WorkspaceTar tar_;
+  Fd control_;
+  Fd copy_;      // none once the copy is over
+  Bytes piece_;  // read and not sent yet
+  std::optional<sys::RawMode> raw_;
+  std::optional<Error> failure_;
+  std::optional<RunOver> over_;
+  bool gone_ = false;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<ForegroundEgress>> ForegroundEgress::Create(
-    std::shared_ptr<audit::Journal> journal, policy::Policy policy, egress::Identity identity) {
-  auto made = std::make_shared<ForegroundEgress>();
-  made->journal = std::move(journal);
-  made->policy = std::move(policy);
-  made->identity = std::move(identity);
-  made->workers.emplace();
-  made->recorder.emplace(*made->journal, *made->workers);
-  SOMA_ASSIGN(made->resolver, egress::MakeResolver());
-  return made;
-}
-
 Result<ForegroundEnd> RunInForeground(const ForegroundOptions& options, HostSignals& signals,
                                       Clock& clock, Random& random) {
-  // Not destroyed: the coroutines that still wait (a renewal, our input) and what they wait on know
-  // each other in both directions; the end of the process, which follows, frees them all.
-  auto* run = new ForegroundRun(options, signals, clock, random);
-  return run->Run();
+  SOMA_ASSIGN(auto tar, workspace::WorkspaceTar::Open(options.workspace, options.is_hidden,
+                                                      {.bytes_max = options.copy_bytes_max}));
+  SOMA_ASSIGN(auto control, sys::MakeSocketPair(SOCK_SEQPACKET | SOCK_NONBLOCK));
+  SOMA_ASSIGN(auto copy, sys::MakeSocketPair(SOCK_SEQPACKET | SOCK_NONBLOCK));
+  SOMA_ASSIGN(Fd journal, sys::OpenFile(options.journal_directory, O_PATH | O_DIRECTORY));
+  const pid_t caller = ::getpid();
+  SOMA_ASSIGN(auto attendant, sys::ForkProcess());
+  if (!attendant) {
+    Attend(options,
+           {.control = std::move(control.second),
+            .copy = std::move(copy.second),
+            .journal = std::move(journal)},
+           caller, clock, random);
+  }
+  // Its ends are its alone: when it is gone we see that.
+  control.second.Reset();
+  copy.second.Reset();
+  return CallerHalf(options, signals, std::move(tar), std::move(control.first),
+                    std::move(copy.first))
+      .Run(*std::move(attendant));
 }
 
 }  // namespace soma::sandbox

@@ -1,55 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// ForegroundRun: a sandbox for one command. It is started, gets a copy of the workspace, runs the
-// command as its ordinary user with this process's streams, and is destroyed with everything that
-// was changed in it, however that goes. It belongs to our connection to its monitor, so it ends
-// with us when we are killed.
+// A foreground run: a sandbox for one command. It is started, gets a copy of the workspace, runs
+// the command as its ordinary user with this process's streams, and is destroyed with everything
+// that was changed in it, however that goes.
+//
+// Two halves. The caller's keeps what the caller may do: it reads the workspace, connects to the
+// launcher, takes signals, sets the terminal's mode; it reads no byte of the guest's. The other, a
+// child that gives all of that up before it begins (sandbox/foreground_attendant.h), speaks with
+// the guest and answers for its network. The sandbox belongs to the child's connection to its
+// monitor and the child to its parent, so everything ends with the caller.
 #ifndef SOMA_SANDBOX_FOREGROUND_RUN_H_
 #define SOMA_SANDBOX_FOREGROUND_RUN_H_
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "aio/worker_pool.h"
-#include "audit/journal.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "egress/broker.h"
-#include "egress/flushing_recorder.h"
-#include "egress/resolver.h"
 #include "policy/model.h"
 #include "runtime/runtime.h"
-#include "sandbox/foreground_task.h"
+#include "sandbox/foreground_end.h"
 #include "sandbox/host_signals.h"
 
 namespace soma::sandbox {
 
-// What answers for the command's network. Shared, since its threads may outlast the run: the end of
-// the process ends them.
-struct ForegroundEgress {
-  // Serves `policy` and records to `journal`.
-  static Result<std::shared_ptr<ForegroundEgress>> Create(std::shared_ptr<audit::Journal> journal,
-                                                          policy::Policy policy,
-                                                          egress::Identity identity);
-
-  std::shared_ptr<audit::Journal> journal;
-  policy::Policy policy;
-  egress::Identity identity;
-  // In this order: the workers end while the recorder that they use is there.
-  std::optional<egress::FlushingRecorder> recorder;
-  std::optional<aio::WorkerPool> workers;
-  std::unique_ptr<egress::Resolver> resolver;
-};
-
 struct ForegroundOptions {
-  std::string launcher_socket;
-  std::string level;  // "container" or "emulated"
+  std::string launcher_socket;  // the path
+  std::string level;            // "container" or "emulated"
   std::string sandbox_id;
   std::string template_id;
   std::string user;
@@ -67,19 +50,17 @@ struct ForegroundOptions {
   std::optional<std::chrono::milliseconds> time_limit;
   bool terminal = false;
 
-  // Null: nothing gets out.
-  std::shared_ptr<ForegroundEgress> egress;
+  // What may get out, recorded as `identity` in the journal there. The directory exists, and is the
+  // service's user's where root has one.
+  policy::Policy policy;
+  egress::Identity identity;
+  std::string journal_directory;
+  // Called for each refusal as it happens, from RunInForeground's own thread.
+  std::function<void(const RefusedConnect&)> on_refused;
 };
 
-struct ForegroundEnd {
-  TaskEnd task;
-  std::string kernel;        // as the guest says
-  std::uint64_t hidden = 0;  // paths that the policy kept out of the copy
-  std::uint64_t other = 0;   // sockets, devices and unreadable files that it lacks
-};
-
-// Blocks until it is over. A signal before the command runs ends it with 128+N. A process runs one
-// at most, and exits soon after.
+// Blocks until it is over. A signal before the command runs ends it with 128+N. For a process with
+// one thread.
 Result<ForegroundEnd> RunInForeground(const ForegroundOptions& options, HostSignals& signals,
                                       Clock& clock, Random& random);
 

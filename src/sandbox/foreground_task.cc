@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -79,8 +79,9 @@ TaskEnd FromExit(const wire::Exit& exit) {
 
 }  // namespace
 
-ForegroundTask::ForegroundTask(aio::Loop& loop, runtime::GuestLink& link, wire::Start start)
-    : loop_(loop), link_(link), start_(std::move(start)) {}
+ForegroundTask::ForegroundTask(aio::Loop& loop, runtime::GuestLink& link, wire::Start start,
+                               std::function<aio::Task<void>()> raw_terminal)
+    : loop_(loop), link_(link), start_(std::move(start)), raw_terminal_(std::move(raw_terminal)) {}
 
 aio::Task<TaskEnd> ForegroundTask::Run() {
   start_.has_stdin = !start_.has_terminal;
@@ -91,11 +92,8 @@ aio::Task<TaskEnd> ForegroundTask::Run() {
   const auto* started = std::get_if<wire::Started>(&*reply);
   if (started == nullptr) co_return Fail(Errc::kInternal, "the guest starts without saying so");
   pid_ = started->pid;
-  std::optional<sys::RawMode> raw;
-  if (start_.has_terminal && ::isatty(STDIN_FILENO) == 1) {
-    SOMA_CO_ASSIGN(sys::RawMode entered, sys::RawMode::Enter(STDIN_FILENO));
-    raw.emplace(std::move(entered));
-  }
+  if (start_.has_terminal) SOMA_CO_TRY(co_await raw_terminal_());
+  for (const int signal : std::exchange(pending_, {})) SOMA_CO_TRY(co_await Forward(signal));
   loop_.SpawnRoot(PumpInput());
   auto end = co_await Follow(std::move(channel));
   pid_ = 0;
@@ -136,7 +134,10 @@ aio::Task<void> ForegroundTask::Emit(wire::DataKind kind, Bytes bytes) {
 }
 
 aio::Task<void> ForegroundTask::Forward(int signal) {
-  if (pid_ == 0) co_return Status();
+  if (pid_ == 0) {
+    if (std::ranges::find(pending_, signal) == pending_.end()) pending_.push_back(signal);
+    co_return Status();
+  }
   if (signal == SIGWINCH) {
     if (start_.has_terminal) {
       (void)co_await link_.Call(wire::Resize{.task = Selector(), .size = OurSize()}, kPatience);

@@ -7,8 +7,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "aio/loop.h"
@@ -17,29 +17,24 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "runtime/guest_link.h"
+#include "sandbox/foreground_end.h"
 #include "wire/message.h"
 
 namespace soma::sandbox {
 
-// How a command ended, in the numbers of a shell.
-struct TaskEnd {
-  int exit_code = 0;  // its own; 128+N for signal N; 126 and 127 when it could not be executed
-  bool started = true;
-  bool timed_out = false;
-  std::string how;  // "exit status 7", "signal: killed"; foreign text
-};
-
 class ForegroundTask {
  public:
   // `link` outlives it. `start` says what to run; its terminal's size is filled in here.
-  ForegroundTask(aio::Loop& loop, runtime::GuestLink& link, wire::Start start);
+  // `raw_terminal` is waited for once a command that has a terminal runs, before it is given input.
+  ForegroundTask(aio::Loop& loop, runtime::GuestLink& link, wire::Start start,
+                 std::function<aio::Task<void>()> raw_terminal);
 
   // Runs it to its end. Once. An error means that the sandbox was lost or that the guest refused
   // for a reason that isn't the command's.
   aio::Task<TaskEnd> Run();
 
-  // Passes on a signal that has reached us (SIGWINCH: the terminal's new size). Nothing happens
-  // when the command does not run.
+  // Passes on a signal that has reached us (SIGWINCH: the terminal's new size). One that comes
+  // while the command is being started waits until it runs.
   aio::Task<void> Forward(int signal);
 
  private:
@@ -57,7 +52,9 @@ class ForegroundTask {
   aio::Loop& loop_;
   runtime::GuestLink& link_;
   wire::Start start_;
+  std::function<aio::Task<void>()> raw_terminal_;
   std::uint32_t pid_ = 0;
+  std::vector<int> pending_;  // signals that came before it ran, each once
   std::array<Sink, 2> sinks_ = {{{.fd = 1}, {.fd = 2}}};
 };
 

@@ -4,13 +4,17 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -95,6 +99,15 @@ Result<Process> StartProgram(const ProgramOptions& options) {
   }
   // Our own child that nobody has reaped, so the number is still its.
   return Process::Open(pid);
+}
+
+Result<std::optional<Process>> ForkProcess() {
+  const pid_t pid = ::fork();
+  if (pid < 0) return std::unexpected(Error::FromErrno(errno, "fork"));
+  if (pid == 0) return std::optional<Process>();
+  // Our own child that nobody has reaped, so the number is still its.
+  SOMA_ASSIGN(Process child, Process::Open(pid));
+  return std::optional<Process>(std::move(child));
 }
 
 Status RunProgram(const ProgramOptions& options, std::chrono::milliseconds patience) {

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ struct ProgramOptions {
 
 // Everything but the standard streams and `descriptors` is close-on-exec by the rule of this house.
 Result<Process> StartProgram(const ProgramOptions& options);
+
+// fork(2), for a program with one thread: the child goes on here with a copy of everything, and
+// ends by _exit(2). Nullopt in the child.
+Result<std::optional<Process>> ForkProcess();
 
 // Runs to the end; an exit other than 0 is kInternal, longer than `patience` is kDeadlineExceeded
 // (after SIGKILL). Blocks.

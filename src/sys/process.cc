@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -94,6 +95,15 @@ int DieWithParent(int signal) noexcept {
 
 int CloseFrom(unsigned first) noexcept {
   return ::syscall(SYS_close_range, first, ~0U, 0) == 0 ? 0 : errno;
+}
+
+int CloseFromBut(unsigned first, std::span<const int> kept) noexcept {
+  for (const int one : kept) {
+    const auto number = static_cast<unsigned>(one);
+    if (number > first && ::syscall(SYS_close_range, first, number - 1, 0) != 0) return errno;
+    first = number + 1;
+  }
+  return CloseFrom(first);
 }
 
 }  // namespace soma::sys

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/result.h"
@@ -78,6 +79,8 @@ class Process {
 int DieWithParent(int signal) noexcept;
 // Closes every descriptor from `first` on.
 int CloseFrom(unsigned first) noexcept;
+// The same, but those in `kept`, which ascend.
+int CloseFromBut(unsigned first, std::span<const int> kept) noexcept;
 
 }  // namespace soma::sys
 

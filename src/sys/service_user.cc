@@ -24,6 +24,7 @@
 #include "sys/capability_set.h"
 #include "sys/plain_file.h"
 #include "sys/process.h"
+#include "sys/session_keyring.h"
 
 namespace soma::sys {
 namespace {
@@ -69,6 +70,7 @@ bool HasServiceUser() {
 }
 
 Status BecomeServiceUser() {
+  LeaveSessionKeyring();
   if (const int failed = BoundCapabilities(0); failed != 0) {
     return std::unexpected(Error::FromErrno(failed, "bounding the capabilities"));
   }

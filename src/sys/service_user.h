@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unprivileged user that reads foreign bytes where root starts us: soma-server and the egress
-// broker become it before they read any. It needs no account: like a sandbox's ids it is a number
-// that nobody gives out (launcher/ids.h has the ranges and checks that they are apart).
+// The unprivileged user that reads foreign bytes where root starts us: soma-server, the egress
+// broker and the attendant of a run (sandbox/foreground_run.h) become it before they read any of a
+// sandbox's or a client's. What root's own commands read themselves (policy files, the command
+// line, an image that is to be imported, the journal) is not among that. It needs no account: like
+// a sandbox's ids it is a number that nobody gives out (launcher/ids.h has the ranges and checks
+// that they are apart).
 #ifndef SOMA_SYS_SERVICE_USER_H_
 #define SOMA_SYS_SERVICE_USER_H_
 
@@ -20,8 +23,8 @@ inline constexpr uid_t kServiceUser = 0x78010000;
 bool HasServiceUser();
 
 // With HasServiceUser: every id becomes kServiceUser, supplementary groups go. Anybody: no
-// capability in any set, no_new_privs, not dumpable and not traceable. For ever, and before the
-// first thread.
+// capability in any set, no_new_privs, not dumpable and not traceable, a session keyring of its
+// own. For ever, and before the first thread.
 Status BecomeServiceUser();
 
 // Makes `path` (and its parents) with mode 0700. With HasServiceUser it becomes a directory of that

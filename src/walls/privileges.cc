@@ -19,6 +19,7 @@
 #include "sys/landlock.h"
 #include "sys/process.h"
 #include "sys/seccomp.h"
+#include "sys/session_keyring.h"
 #include "walls/plan.h"
 #include "walls/recipe.h"
 #include "walls/seccomp_profile.h"
@@ -65,15 +66,6 @@ int TakeIdentity(const Recipe& recipe) {
   if (::prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) != 0) return errno;
   // A change of ids takes it away (prctl(2)).
   return sys::DieWithParent(SIGKILL);
-}
-
-// A session keyring is inherited, and whoever possesses it reads its keys. The filters refuse the
-// calls for that; this takes away what they would read. Not refused when it can't be had: a kernel
-// without keys, an outer filter that forbids the call (it then forbids it inside too), or a quota
-// of keyrings that is used up.
-void LeaveSessionKeyring() {
-  constexpr int kJoinSessionKeyring = 1;  // keyctl(2), KEYCTL_JOIN_SESSION_KEYRING
-  (void)::syscall(SYS_keyctl, kJoinSessionKeyring, nullptr);
 }
 
 int AllowRule(sys::LandlockRuleset& rules, const LandlockRule& rule) {
@@ -142,7 +134,7 @@ StepFailure GiveUpPrivileges(const Recipe& recipe, Fd& listener) noexcept {
   if (Failed(failure)) return failure;
   failure = At(Step::kIdentity, TakeIdentity(recipe));
   if (Failed(failure)) return failure;
-  LeaveSessionKeyring();
+  sys::LeaveSessionKeyring();
   if (plan.no_new_privs && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return At(Step::kNoNewPrivileges, errno);
   }

@@ -187,7 +187,7 @@ def test_a_terminal_is_a_terminal(place, level):
 def test_a_time_limit_kills(place):
     done = run(place, "container", "sleep", "600", options=["--timeout", "2s"])
     assert done.returncode == 128 + 9, done.stderr
-    assert "time limit" in done.stderr
+    assert "its time is over (time = 2s, " in done.stderr
 
 
 def test_a_time_limit_holds_for_an_agent_that_ends_nothing(place):

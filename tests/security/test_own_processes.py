@@ -2,12 +2,14 @@
 """What our own processes may do, read off the living ones from outside: whoever breaks into one of them has no more than that."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "lib"), str(pathlib.Path(__file__).resolve().parent.parent)]
+import base_template  # noqa: E402
 import launcher as launcher_lib  # noqa: E402
 import serving  # noqa: E402
 from conftest import BIN, skip  # noqa: E402
@@ -111,6 +113,60 @@ def test_the_broker_is_nobody(who, request):
         process.wait()
         process.stderr.close()
     wait_until(lambda: not traces.processes(), "the broker ends with its run")
+
+
+def open_files(pid):
+    return {int(entry.name): os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
+
+
+@pytest.mark.parametrize("who", ["root", "user"])
+def test_what_reads_a_guests_bytes_is_nobody(who, request, tmp_path_factory):
+    """`soma run` above `process`: what parses the guest agent's bytes and answers for its network holds nothing of the caller's."""
+    caller = request.getfixturevalue(who)
+    if who == "root":
+        base_template.link_into(caller.home / "state")
+    else:
+        published = tmp_path_factory.mktemp("published")
+        for at in (published, *list(published.parents)[:2]):
+            at.chmod(0o755)
+        for name in ("root.erofs", "manifest.json"):
+            shutil.copy2(base_template.launcher_state() / "templates/base" / name, published / name)
+            (published / name).chmod(0o644)
+        caller.run([BIN / "soma-tools", "template", "import", published], check=True)
+    traces = Traces(BIN, caller.home)
+    (caller.home / "work/kept").write_text("the caller's own\n")
+    (caller.home / "work/kept").chmod(0o600)
+    caller.own(caller.home / "work")
+    command = [BIN / "soma", "run", "-q", "--isolation", "container", "--", "sh", "-c", "cat kept; read line; exit 4"]
+    process = caller.popen(command, cwd=caller.home / "work", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "the caller's own\n"
+        [attendant] = [pid for pid in children(process.pid) if status(pid)["Name"] == "soma-attendant"]
+        assert_powerless(attendant, SERVICE_USER if who == "root" else caller.uid)
+        # No file or folder of the caller's, and no lock of the launcher's users: the journal only.
+        held = [path for number, path in open_files(attendant).items() if number > 2 and path.startswith("/")]
+        assert held and all(path.startswith(str(caller.home / "state/journal")) for path in held), held
+        # The other half reads nothing of the guest's: it has no wire, and no connection but the one to the attendant.
+        assert status(process.pid)["Threads"] == "1"
+        out, _ = process.communicate("\n", timeout=60)
+        assert process.returncode == 4
+    finally:
+        process.kill()
+        process.communicate()
+    wait_until(lambda: not traces.processes(), "everything ends with the run")
+
+
+def test_a_killed_attendant_ends_the_run(root):
+    base_template.link_into(root.home / "state")
+    traces = Traces(BIN, root.home)
+    process = root.popen([BIN / "soma", "run", "--isolation", "container", "--", "sh", "-c", "echo ready; read line"], cwd=root.home / "work",
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    [attendant] = [pid for pid in children(process.pid) if status(pid)["Name"] == "soma-attendant"]
+    os.kill(attendant, 9)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 125 and "attendant was killed by signal 9" in said, said
+    wait_until(lambda: not traces.processes(), "everything ends with the run")
 
 
 @pytest.mark.parametrize("where", ["outside", "inside"])

@@ -148,12 +148,17 @@ class LaunchedSandbox final : public SandboxHandle {
   std::shared_ptr<ControlConnection> monitor_;
 };
 
+aio::Task<Fd> ConnectTo(std::string path) { co_return ConnectControl(path); }
+
 }  // namespace
+
+Launcher::Launcher(aio::Loop& loop, std::string socket_path)
+    : Launcher(loop, [path = std::move(socket_path)] { return ConnectTo(path); }) {}
 
 aio::Task<ControlConnection::Answer> Launcher::Ask(control::Request request,
                                                    std::chrono::nanoseconds timeout) {
   if (!connection_ || !connection_->alive()) {
-    SOMA_CO_ASSIGN(Fd socket, ConnectControl(socket_path_));
+    SOMA_CO_ASSIGN(Fd socket, co_await connect_());
     connection_ = std::make_shared<ControlConnection>(loop_, std::move(socket));
   }
   const std::shared_ptr<ControlConnection> connection = connection_;

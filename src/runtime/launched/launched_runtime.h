@@ -5,9 +5,11 @@
 #ifndef SOMA_RUNTIME_LAUNCHED_LAUNCHED_RUNTIME_H_
 #define SOMA_RUNTIME_LAUNCHED_LAUNCHED_RUNTIME_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "aio/loop.h"
@@ -24,8 +26,12 @@ namespace soma::runtime {
 // asks it.
 class Launcher {
  public:
-  Launcher(aio::Loop& loop, std::string socket_path)
-      : loop_(loop), socket_path_(std::move(socket_path)) {}
+  // Makes a connection, as ConnectControl does.
+  using Connector = std::function<aio::Task<Fd>()>;
+
+  Launcher(aio::Loop& loop, std::string socket_path);
+  // For whoever may not reach the socket's path.
+  Launcher(aio::Loop& loop, Connector connect) : loop_(loop), connect_(std::move(connect)) {}
 
   aio::Task<ControlConnection::Answer> Ask(control::Request request,
                                            std::chrono::nanoseconds timeout);
@@ -35,7 +41,7 @@ class Launcher {
 
  private:
   aio::Loop& loop_;
-  std::string socket_path_;
+  Connector connect_;
   std::shared_ptr<ControlConnection> connection_;
 };
 
