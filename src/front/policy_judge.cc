@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "plan/view.h"
 #include "policy/address.h"
 #include "policy/decide.h"
 #include "policy/model.h"
@@ -47,8 +49,9 @@ Verdict PolicyJudge::Decide(const walls::Request& request) {
     case RequestKind::kTruncate:
     case RequestKind::kSetAttributes:
       return DecideWrite(request.path);
-    case RequestKind::kLink:
-    case RequestKind::kRename: {
+    case RequestKind::kRename:
+      return DecideRename(request.other, request.path);
+    case RequestKind::kLink: {
       // A second name for a file is a way to write it.
       const Verdict verdict = DecideWrite(request.other);
       return verdict.allowed ? DecideWrite(request.path) : verdict;
@@ -71,9 +74,24 @@ Verdict PolicyJudge::DecideWrite(const walls::RequestPath& path) const {
     return Verdict::Allow();
   }
   if (path.real.empty()) return DecideUnseen(path);
-  const policy::Decision decision = DecidePath(effective_, path.real, policy::Access::kWrite);
+  const policy::Decision decision = DecidePath(view_.effective, path.real, policy::Access::kWrite);
   if (decision.allowed) return Verdict::Allow();
   return Refuse(EACCES, decision);
+}
+
+Verdict PolicyJudge::DecideRename(const walls::RequestPath& from,
+                                  const walls::RequestPath& to) const {
+  for (const walls::RequestPath* path : {&from, &to}) {
+    const Verdict verdict = DecideWrite(*path);
+    if (!verdict.allowed) return verdict;
+    // The kernel would refuse it too, and not say why.
+    const auto pinned = std::ranges::find(view_.pinned, path->real, &plan::PinnedPath::path);
+    if (pinned == view_.pinned.end()) continue;
+    return Verdict::Deny(
+        EBUSY, StrCat("it would move ", pinned->covered, ": ", RuleText(pinned->reason)),
+        StrCat("no rule for ", pinned->covered, ", or rename what else lies in the folder"));
+  }
+  return Verdict::Allow();
 }
 
 // A path whose parent isn't in the view. The task gets the answer that it would get anyway, and so

@@ -7,6 +7,7 @@
 #ifndef SOMA_FRONT_POLICY_JUDGE_H_
 #define SOMA_FRONT_POLICY_JUDGE_H_
 
+#include "plan/view.h"
 #include "policy/model.h"
 #include "walls/judge.h"
 
@@ -17,19 +18,20 @@ class PolicyJudge final : public walls::Judge {
   // `policy` is what the user wrote, `effective` a View's: with the sandbox's own places. Both
   // outlive the judge. `has_broker`: connects are captured and a broker decides on names, so that
   // addresses alone say nothing here.
-  PolicyJudge(const policy::Policy& policy, const policy::Policy& effective, bool has_broker)
-      : policy_(policy), effective_(effective), has_broker_(has_broker) {}
+  PolicyJudge(const policy::Policy& policy, const plan::View& view, bool has_broker)
+      : policy_(policy), view_(view), has_broker_(has_broker) {}
 
   walls::Verdict Decide(const walls::Request& request) override;
 
  private:
   walls::Verdict DecideWrite(const walls::RequestPath& path) const;
+  walls::Verdict DecideRename(const walls::RequestPath& from, const walls::RequestPath& to) const;
   walls::Verdict DecideUnseen(const walls::RequestPath& path) const;
   walls::Verdict DecideConnect(const walls::RequestAddress& address) const;
   walls::Verdict DecideSocketPath(const walls::RequestPath& path) const;
 
   const policy::Policy& policy_;
-  const policy::Policy& effective_;
+  const plan::View& view_;
   bool has_broker_;
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/view.h"
 #include "policy/load.h"
 #include "policy/model.h"
 #include "walls/judge.h"
@@ -31,26 +32,26 @@ class PolicyJudgeTest : public testing::Test {
     auto policy = policy::Load({.home = "/home/u", .workspace = "/w"}, {}, {});
     EXPECT_TRUE(policy);
     policy_ = *std::move(policy);
-    effective_ = policy_;
-    effective_.filesystem.front().rules.push_back(
+    view_.effective = policy_;
+    view_.effective.filesystem.front().rules.push_back(
         {policy::PathVerdict::kWrite, "/tmp", {"private", 0}});
   }
 
   Verdict Ask(RequestKind kind, RequestPath path, RequestPath other = {}) {
-    PolicyJudge judge(policy_, effective_, has_broker_);
+    PolicyJudge judge(policy_, view_, has_broker_);
     return judge.Decide({.kind = kind, .path = std::move(path), .other = std::move(other)});
   }
   static RequestPath At(const std::string& path) {
     return {.asked = path, .absolute = path, .real = path, .exists = true};
   }
   Verdict Connect(int family, const std::string& host, std::uint16_t port) {
-    PolicyJudge judge(policy_, effective_, has_broker_);
+    PolicyJudge judge(policy_, view_, has_broker_);
     return judge.Decide(
         {.kind = RequestKind::kConnect, .address = {family, host, port, std::nullopt}});
   }
 
   policy::Policy policy_;
-  policy::Policy effective_;
+  plan::View view_;
   bool has_broker_ = false;
 };
 
@@ -106,7 +107,7 @@ TEST_F(PolicyJudgeTest, ConnectsAreRefusedButToOneself) {
 }
 
 TEST_F(PolicyJudgeTest, SocketsOfOthersAreFilesThatMustBeWritable) {
-  PolicyJudge judge(policy_, effective_, false);
+  PolicyJudge judge(policy_, view_, false);
   EXPECT_FALSE(judge
                    .Decide({.kind = RequestKind::kConnect,
                             .address = {AF_UNIX, "", 0, At("/usr/lib/s.sock")}})
@@ -120,6 +121,16 @@ TEST_F(PolicyJudgeTest, SocketsOfOthersAreFilesThatMustBeWritable) {
   EXPECT_TRUE(
       judge.Decide({.kind = RequestKind::kBind, .address = {AF_INET, "0.0.0.0", 80, std::nullopt}})
           .allowed);
+}
+
+TEST_F(PolicyJudgeTest, RefusesToMoveAFolderAboveWhatIsCovered) {
+  view_.pinned = {{"/w/a", "/w/a/key", {.rule = "hide \"/w/a/key\"", .origin = {"u", 3}}}};
+  for (const auto& [from, to] : {std::pair("/w/a", "/w/b"), std::pair("/w/b", "/w/a")}) {
+    const Verdict verdict = Ask(RequestKind::kRename, At(to), At(from));
+    EXPECT_EQ(verdict.errno_value, EBUSY);
+    EXPECT_THAT(verdict.rule, HasSubstr("it would move /w/a/key: hide \"/w/a/key\" (u:3)"));
+  }
+  EXPECT_TRUE(Ask(RequestKind::kRename, At("/w/a/y"), At("/w/a/x")).allowed);
 }
 
 }  // namespace

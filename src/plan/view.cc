@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +44,7 @@ struct Node {
   bool writable = false;
   const PathFact* fact = nullptr;
   std::optional<policy::Origin> hidden_by;
+  std::optional<std::size_t> mount;  // of a kBind that is mounted: its number in the view
 };
 
 std::string ParentOf(const std::string& path) {
@@ -192,6 +195,7 @@ class ViewBuilder {
   void Emit(std::size_t index) {
     const Node& node = nodes_[index];
     const Node* above = Above(index);
+    if (above != nullptr && above->mount && above->writable) PinAncestors(*above, node);
     switch (node.kind) {
       case Node::Kind::kProc:
         view_.mounts.push_back({.kind = MountKind::kProc, .target = node.path});
@@ -218,6 +222,7 @@ class ViewBuilder {
         if (above != nullptr && above->kind == Node::Kind::kBind &&
             above->writable == node.writable)
           return;
+        nodes_[index].mount = view_.mounts.size();
         EmitBind(node);
         break;
     }
@@ -265,6 +270,31 @@ class ViewBuilder {
                             .mode = 0});
   }
 
+  // Whoever renames a folder takes along what is mounted below it, and the next run finds under the
+  // rule's path nothing to cover. A folder that is a mount point can't be renamed (EBUSY,
+  // rename(2)), so each one between a writable bind and what differs below it is bound onto itself.
+  void PinAncestors(const Node& above, const Node& node) {
+    const bool is_covering =
+        node.kind != Node::Kind::kLink && !(node.kind == Node::Kind::kBind && node.writable);
+    if (!is_covering) return;
+    std::vector<std::string> ancestors;
+    for (std::string at = ParentOf(node.path); at != above.path && at != "/"; at = ParentOf(at)) {
+      ancestors.push_back(at);
+    }
+    const MountItem bind = view_.mounts[*above.mount];
+    const std::size_t prefix = above.path == "/" ? 0 : above.path.size();
+    for (const std::string& path : std::views::reverse(ancestors)) {
+      if (!pinned_.insert(path).second) continue;
+      MountItem pin = bind;
+      pin.target = path;
+      pin.source = (bind.source == "/" ? "" : bind.source) + path.substr(prefix);
+      pin.optional = true;
+      view_.mounts.push_back(std::move(pin));
+      view_.pinned.push_back(
+          {path, node.path, DecidePath(view_.effective, node.path, policy::Access::kWrite)});
+    }
+  }
+
   void EmitBind(const Node& node) {
     MountItem item{.kind = MountKind::kBind, .target = node.path, .source = node.fact->real};
     item.read_only = !node.writable;
@@ -287,6 +317,7 @@ class ViewBuilder {
   View view_;
   std::vector<Node> nodes_;
   std::vector<std::size_t> open_;  // the nodes above the one at hand
+  std::set<std::string> pinned_;
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // rules. Pure: made from the policy and the facts about its paths.
 //
 // The root is an empty read-only tmpfs in which only what may be seen is mounted. What is hidden
-// below something visible is covered. /tmp, /var/tmp, /dev and, when the policy hides it, the home
+// below something visible is covered, and the folders above it inside a writable place can't be
+// renamed. /tmp, /var/tmp, /dev and, when the policy hides it, the home
 // directory are private and writable, and gone at the end.
 #ifndef SOMA_PLAN_VIEW_H_
 #define SOMA_PLAN_VIEW_H_
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "policy/decide.h"
 #include "policy/model.h"
 #include "policy/path_facts.h"
 #include "walls/plan.h"
@@ -25,12 +27,20 @@ struct HiddenPath {
   policy::Origin origin;  // of the rule that hides it
 };
 
+// A folder in a writable place that can't be renamed, because of what lies below it.
+struct PinnedPath {
+  std::string path;
+  std::string covered;      // the first such place
+  policy::Decision reason;  // for it: what the policy says about writing it
+};
+
 struct View {
   std::vector<walls::MountItem> mounts;
   std::vector<walls::LandlockRule> landlock;
   std::vector<std::string>
       scratch;                     // private and writable inside; writes there never reach the host
   std::vector<HiddenPath> hidden;  // what exists, is named by a hide rule and is not in the view
+  std::vector<PinnedPath> pinned;
   // The policy with the real names of what its hide rules name by symbolic links: this is what the
   // judge has to ask, because it is told real names.
   policy::Policy effective;

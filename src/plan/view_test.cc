@@ -141,6 +141,34 @@ TEST_F(ViewTest, NarrowsAPartOfTheWorkspaceToReading) {
   EXPECT_THAT(Build("", "[filesystem]\nread = [\"docs\"]\n"), Contains("ro /home/u/proj/docs"));
 }
 
+TEST_F(ViewTest, FoldersAboveWhatIsCoveredInAWritablePlaceArePinned) {
+  facts_.rules.push_back(File("/home/u/proj/a/b/.env"));
+  facts_.rules.push_back(Dir("/home/u/proj/a/b/docs"));
+  facts_.rules.push_back(File("/home/u/proj/a/c/key"));
+  facts_.rules.push_back(Dir("/home/u/proj/open/x"));
+  facts_.rules.push_back(File("/home/u/proj/top"));
+  const auto mounts = Build(
+      "[filesystem]\nhide = [\"a/b/.env\", \"a/c/key\", \"top\"]\nread = [\"a/b/docs\"]\nwrite = "
+      "[\"open/x\"]\n");
+  const std::vector<std::string> wanted = {
+      "rw /home/u/proj",           "rw /home/u/proj/a",
+      "rw /home/u/proj/a/b",       "hide /home/u/proj/a/b/.env",
+      "ro /home/u/proj/a/b/docs",  "rw /home/u/proj/a/c",
+      "hide /home/u/proj/a/c/key", "hide /home/u/proj/top"};
+  std::vector<std::string> below;
+  for (const std::string& mount : mounts) {
+    if (mount.contains("/home/u/proj")) below.push_back(mount);
+  }
+  EXPECT_EQ(below, wanted);
+  for (const walls::MountItem& item : view_.mounts) {
+    if (item.target == "/home/u/proj/a/b") EXPECT_EQ(item.source, "/home/u/proj/a/b");
+  }
+  // They open nothing.
+  for (const walls::LandlockRule& rule : view_.landlock) {
+    EXPECT_FALSE(rule.path.starts_with("/home/u/proj/")) << rule.path;
+  }
+}
+
 TEST_F(ViewTest, WritableBelowReadOnly) {
   facts_.rules.push_back(Dir("/usr/local/out"));
   EXPECT_THAT(Build("[filesystem]\nwrite = [\"/usr/local/out\"]\n"), Contains("rw /usr/local/out"));

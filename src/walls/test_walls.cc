@@ -3,8 +3,10 @@
 
 #if SOMA_TEST_SWITCHES
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/test_switch.h"
@@ -69,6 +71,24 @@ constexpr Switch kSwitches[] = {
      [](WallPlan& plan) {
        std::erase_if(plan.mounts,
                      [](const MountItem& item) { return item.kind == MountKind::kHide; });
+     }},
+    // A plan that binds a place writable below a writable bind does so to keep it from being
+    // renamed (plan/view.h).
+    {"pins",
+     [](WallPlan& plan) {
+       const auto is_writable_bind = [](const MountItem& item) {
+         return item.kind == MountKind::kBind && !item.read_only && !item.source.empty();
+       };
+       std::vector<MountItem> kept;
+       for (const MountItem& item : plan.mounts) {
+         const bool is_pin =
+             is_writable_bind(item) && std::ranges::any_of(kept, [&](const MountItem& above) {
+               return is_writable_bind(above) && item.target.starts_with(above.target + "/") &&
+                      item.source == above.source + item.target.substr(above.target.size());
+             });
+         if (!is_pin) kept.push_back(item);
+       }
+       plan.mounts = std::move(kept);
      }},
     {"read-only",
      [](WallPlan& plan) {

@@ -28,6 +28,7 @@ PROCESS = {
     "capabilities": "test_capabilities",
     "limits": "test_fork_bomb[user]",
     "hide": "test_hidden_names_in_the_workspace[user]",
+    "pins": "test_a_folder_above_a_hidden_name_stays_where_it_is[user]",
     "read-only": "test_metadata_below_a_read_only_path",
 }
 PROCESS_FILES = {"landlock": "test_walls_second_path.py"}  # on the first path the mount view holds too
@@ -48,8 +49,8 @@ CONTAINER = {
     "nosuid": "test_setuid_program_of_a_strict_container[nosuid]",
 }
 # Why a level has no row. In a sandbox of `soma run` a setuid program's owner is no user of its namespace, so the kernel ignores the bit
-# before either wall is asked; a container's files are its own, so Landlock has nothing to keep apart.
-NO_ROW = {"process": {"no-new-privs", "nosuid"}, "container": {"landlock"}}
+# before either wall is asked; a container's files are its own, so Landlock has nothing to keep apart and no name of the host's to be moved.
+NO_ROW = {"process": {"no-new-privs", "nosuid"}, "container": {"landlock", "pins"}}
 ROWS = [(PROCESS_FILES.get(switch, "test_walls_process.py"), switch, test) for switch, test in PROCESS.items()]
 ROWS += [("test_container_walls.py", *row) for row in CONTAINER.items()]
 
