@@ -285,6 +285,8 @@ Packet Encode(const Reply& reply) {
     writer.Put(i < reply.descriptor_count ? std::to_underlying(reply.descriptors[i])
                                           : std::uint8_t{0});
   }
+  writer.Put(reply.status.memory_kills);
+  writer.Put(reply.status.refused_forks);
   return ToPacket(bytes);
 }
 
@@ -313,6 +315,9 @@ Result<Reply> DecodeReply(ByteView packet) {
   for (std::size_t i = 0; reader.ok() && i < reply.descriptor_count; ++i) {
     reply.descriptors[i] = GetEnum(reader, DescriptorKind::kWire, DescriptorKind::kCaptureDnsTcp);
   }
+  reader.GetRaw(reader.ok() ? kDescriptorsMax - reply.descriptor_count : 0);
+  reply.status.memory_kills = reader.Get<std::uint32_t>();
+  reply.status.refused_forks = reader.Get<std::uint32_t>();
   FinishPacket(reader);
   if (!reader.ok()) return Fail(Errc::kInvalidArgument, "a reply is malformed");
   if (!std::ranges::equal(Encode(reply), packet)) {

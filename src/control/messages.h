@@ -161,6 +161,10 @@ struct SandboxStatus {
   std::uint32_t lease_remaining_ms = 0;
   std::uint8_t exit_code = 0;    // kExited: pid 1's exit code
   std::uint8_t exit_signal = 0;  // kExited: or the signal that ended it; 0 for none
+  // How often its cgroup's limits were hit, known once it is over: processes killed for memory,
+  // processes that were not started. Stays 0 in the regime without cgroups.
+  std::uint32_t memory_kills = 0;
+  std::uint32_t refused_forks = 0;
 
   friend bool operator==(const SandboxStatus&, const SandboxStatus&) = default;
 };

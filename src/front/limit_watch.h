@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 namespace soma::front {
 
@@ -16,12 +15,8 @@ struct LimitHits {
   bool timed_out = false;
 };
 
-// Reads memory.events (v2) or memory.oom_control (v1) and pids.events (both) of each directory. A
-// file that is missing counts as zero.
+// The sum over all directories of sys::ReadCgroupHits.
 LimitHits ReadLimitHits(std::span<const std::string> cgroup_directories);
-
-// The number behind `key` in lines of "key number"; 0 when there is none. For tests.
-std::uint64_t CounterIn(std::string_view text, std::string_view key);
 
 }  // namespace soma::front
 

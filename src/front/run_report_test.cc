@@ -24,13 +24,6 @@ walls::Denied Refusal(const std::string& object) {
           .remedy = "--write"};
 }
 
-TEST(CounterIn, ReadsTheNamedLineOnly) {
-  EXPECT_EQ(CounterIn("low 1\noom 2\noom_kill 3\n", "oom_kill"), 3U);
-  EXPECT_EQ(CounterIn("oom_kill_disable 0\nunder_oom 0\noom_kill 4", "oom_kill"), 4U);
-  EXPECT_EQ(CounterIn("max x", "max"), 0U);
-  EXPECT_EQ(CounterIn("", "max"), 0U);
-}
-
 TEST(RunReport, SaysNothingWhenThereIsNothingToSay) {
   EXPECT_EQ(SummaryText({}), "");
   RunReport report;

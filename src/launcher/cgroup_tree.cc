@@ -23,6 +23,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "control/messages.h"
+#include "sys/counter_file.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"
 
@@ -187,6 +188,16 @@ void SlotCgroup::Kill() const {
     }
     KillListed(place.directory);
   }
+}
+
+sys::CgroupHits SlotCgroup::Hits() const {
+  sys::CgroupHits hits;
+  for (const Hierarchy& place : places_) {
+    const sys::CgroupHits one = sys::ReadCgroupHits(place.directory);
+    hits.out_of_memory_kills += one.out_of_memory_kills;
+    hits.refused_forks += one.refused_forks;
+  }
+  return hits;
 }
 
 bool SlotCgroup::Remove() const {

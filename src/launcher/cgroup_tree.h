@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "control/messages.h"
+#include "sys/counter_file.h"
 
 namespace soma::launcher {
 
@@ -49,6 +50,8 @@ class SlotCgroup {
   Status Thaw() const;
   // SIGKILL to everything in it, frozen or not.
   void Kill() const;
+  // How often its limits were hit so far.
+  sys::CgroupHits Hits() const;
   // True when the directories are gone; false while processes are still leaving.
   bool Remove() const;
 

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -18,9 +19,10 @@
 #include "control/messages.h"
 #include "launcher/log.h"
 #include "launcher/record.h"
-#include "launcher/remove_tree.h"
 #include "launcher/worker.h"
 #include "launcher/worker_state.h"
+#include "sys/counter_file.h"
+#include "sys/directory.h"
 #include "sys/fd.h"
 #include "sys/message_socket.h"
 
@@ -113,6 +115,12 @@ void Worker::AnswerStart(Sandbox& sandbox, const Pending& pending, Reply reply,
   }
 }
 
+namespace {
+std::uint32_t AtMost32Bits(std::uint64_t number) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX));
+}
+}  // namespace
+
 void Worker::OnOver(Sandbox& sandbox, const SandboxStatus& status) {
   const control::SandboxId id = sandbox.status.sandbox;
   const bool started = sandbox.status.state != SandboxState::kStarting;
@@ -120,6 +128,9 @@ void Worker::OnOver(Sandbox& sandbox, const SandboxStatus& status) {
   sandbox.status.exit_code = status.exit_code;
   sandbox.status.exit_signal = status.exit_signal;
   sandbox.status.lease_remaining_ms = 0;
+  const sys::CgroupHits hits = sandbox.cgroup->Hits();
+  sandbox.status.memory_kills = AtMost32Bits(hits.out_of_memory_kills);
+  sandbox.status.refused_forks = AtMost32Bits(hits.refused_forks);
   sandbox.link.Reset();
   sandbox.wire.Reset();
   sandbox.connection.Reset();
@@ -196,7 +207,7 @@ void Worker::DrainOnce() {
     }
     if (next->sandbox) {
       unlink(options_.paths.MonitorSocket(*next->sandbox).c_str());
-      if (IsRootless()) RemoveTree(options_.paths.Tree(*next->sandbox));
+      if (IsRootless()) (void)sys::RemoveTreeAt(options_.paths.Tree(*next->sandbox));
       RemoveRecord(options_.paths, *next->sandbox);
     }
     slots_.Release(next->slot);

@@ -17,7 +17,6 @@
 #include "control/messages.h"
 #include "launcher/blueprint.h"
 #include "launcher/container_plan.h"
-#include "launcher/remove_tree.h"
 #include "launcher/sandbox_names.h"
 #include "launcher/worker.h"
 #include "sys/directory.h"
@@ -48,7 +47,7 @@ Result<Blueprint> Worker::RootlessBlueprint(const control::Request& request, Fd 
   SOMA_ASSIGN(place.template_tree,
               FindTree(StrCat(options_.paths.Templates(), "/", name, "/tree"), name));
   const std::string home = options_.paths.Tree(request.sandbox);
-  RemoveTree(home);
+  SOMA_TRY(sys::RemoveTreeAt(home));
   place.upper = home + "/upper";
   place.work = home + "/work";
   SOMA_TRY(sys::MakeDirectories(place.upper, 0755));
@@ -74,7 +73,8 @@ void Worker::SweepTrees() {
   if (!names) return;
   for (const std::string& name : *names) {
     const auto id = control::SandboxId::Create(name);
-    if (!id || !sandboxes_.contains(*id)) RemoveTree(StrCat(options_.paths.Trees(), "/", name));
+    if (!id || !sandboxes_.contains(*id))
+      (void)sys::RemoveTreeAt(StrCat(options_.paths.Trees(), "/", name));
   }
 }
 

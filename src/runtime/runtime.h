@@ -79,6 +79,12 @@ struct Capabilities {
   std::vector<std::string> lacks;
 };
 
+// How often a sandbox's limits were hit, as far as its level counts that.
+struct LimitHits {
+  std::uint64_t memory_kills = 0;   // processes killed because the memory was used up
+  std::uint64_t refused_forks = 0;  // processes that were not started
+};
+
 class SandboxHandle {
  public:
   virtual ~SandboxHandle() = default;  // lets go; the sandbox lives on
@@ -101,6 +107,8 @@ class SandboxHandle {
   // and used for nothing else before. Idempotent.
   virtual aio::Task<void> Stop() = 0;
   virtual aio::Task<Stats> GetStats() = 0;
+  // After Stop.
+  virtual LimitHits Hits() const { return {}; }
 };
 
 class Runtime {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/runtime.h"
+
 namespace soma::sandbox {
 
 // How a command ended, in the numbers of a shell.
@@ -18,7 +20,8 @@ struct TaskEnd {
 
 struct ForegroundEnd {
   TaskEnd task;
-  std::string kernel;        // as the guest says
+  std::string kernel;  // as the guest says
+  runtime::LimitHits hits;
   std::uint64_t hidden = 0;  // paths that the policy kept out of the copy
   std::uint64_t other = 0;   // sockets, devices and unreadable files that it lacks
 };

@@ -88,6 +88,8 @@ void Fields(Archive& archive, RunOver& over) {
   archive.Flag(over.end.task.timed_out);
   archive.Text(over.end.task.how);
   archive.Text(over.end.kernel);
+  archive.Number(over.end.hits.memory_kills);
+  archive.Number(over.end.hits.refused_forks);
   archive.Number(code, static_cast<std::uint8_t>(Errc::kInternal));
   archive.Text(over.message);
   over.end.task.exit_code = exit_code;

@@ -25,6 +25,7 @@ TEST(ForegroundMessage, GoesThereAndBack) {
   over.ok = true;
   over.end.task = {.exit_code = 137, .started = true, .timed_out = true, .how = "signal: killed"};
   over.end.kernel = "6.1";
+  over.end.hits = {.memory_kills = 2, .refused_forks = 3};
   over.code = Errc::kUnavailable;
   const auto back = DecodeToCaller(Encode(ToCaller(over)));
   ASSERT_TRUE(back);
@@ -33,6 +34,8 @@ TEST(ForegroundMessage, GoesThereAndBack) {
   EXPECT_EQ(read.end.task.exit_code, 137);
   EXPECT_EQ(read.end.task.how, "signal: killed");
   EXPECT_EQ(read.end.kernel, "6.1");
+  EXPECT_EQ(read.end.hits.memory_kills, 2U);
+  EXPECT_EQ(read.end.hits.refused_forks, 3U);
   EXPECT_EQ(read.code, Errc::kUnavailable);
 }
 

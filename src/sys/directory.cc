@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <string>
@@ -29,8 +31,8 @@ namespace soma::sys {
 namespace {
 
 constexpr unsigned kBeneath = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-// Deeper trees than this are refused rather than walked with one descriptor a level.
-constexpr int kDepthMax = 512;
+// One descriptor is held for each level; what lies deeper is moved up.
+constexpr int kDepthMax = 128;
 
 Error Failed(std::string_view call, std::string_view path) {
   return Error::FromErrno(errno, StrCat(call, " ", EscapeForTerminal(path)));
@@ -92,34 +94,87 @@ Result<std::vector<std::string>> ListFd(int directory) {
   return names;
 }
 
-Status RemoveAt(int directory, const std::string& name, dev_t device, int depth);
+// Removes a tree that somebody may have made to be hard to remove: directories without permission,
+// more levels than there are descriptors.
+class TreeRemoval {
+ public:
+  explicit TreeRemoval(dev_t device) : device_(device) {}
 
-Status EmptyDirectory(int directory, dev_t device, int depth) {
-  if (depth > kDepthMax) return Fail(Errc::kOutOfRange, "remove: the tree is too deep");
-  SOMA_ASSIGN(const auto names, ListFd(directory));
-  Status first;
-  for (const std::string& name : names) {
-    Status removed = RemoveAt(directory, name, device, depth);
-    if (!removed && first) first = std::move(removed);
+  Status Remove(int parent, const std::string& name) {
+    if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+    if (errno != EISDIR && errno != EPERM) return std::unexpected(Failed("unlink", name));
+    SOMA_ASSIGN(const Fd top, OpenToEmpty(parent, name));
+    top_ = top.get();
+    do {
+      moved_ = false;
+      SOMA_TRY(Empty(top_, 1));
+    } while (moved_);
+    return RemoveEmpty(parent, name);
   }
-  return first;
-}
 
-Status RemoveAt(int directory, const std::string& name, dev_t device, int depth) {
-  if (::unlinkat(directory, name.c_str(), 0) == 0 || errno == ENOENT) return {};
-  if (errno != EISDIR && errno != EPERM) return std::unexpected(Failed("unlink", name));
-  const Fd below(
-      ::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!below) return std::unexpected(Failed("open", name));
-  struct stat seen{};
-  if (::fstat(below.get(), &seen) != 0) return std::unexpected(Failed("stat", name));
-  if (seen.st_dev != device) return Fail(Errc::kFailedPrecondition, "remove: another file system");
-  SOMA_TRY(EmptyDirectory(below.get(), device, depth + 1));
-  if (::unlinkat(directory, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
+ private:
+  // Whoever owns a directory may open it again, whatever its mode is now.
+  Result<Fd> OpenToEmpty(int parent, const std::string& name) const {
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    Fd directory(::openat(parent, name.c_str(), kFlags));
+    if (!directory && errno == EACCES) {
+      (void)::fchmodat(parent, name.c_str(), S_IRWXU, AT_SYMLINK_NOFOLLOW);
+      directory = Fd(::openat(parent, name.c_str(), kFlags));
+    }
+    if (!directory) return std::unexpected(Failed("open", name));
+    struct stat seen{};
+    if (::fstat(directory.get(), &seen) != 0) return std::unexpected(Failed("stat", name));
+    if (seen.st_dev != device_) {
+      return Fail(Errc::kFailedPrecondition, "remove: another file system");
+    }
+    if ((seen.st_mode & S_IRWXU) != S_IRWXU) (void)::fchmod(directory.get(), S_IRWXU);
+    return directory;
+  }
+
+  Status Empty(int directory, int depth) {
+    SOMA_ASSIGN(const auto names, ListFd(directory));
+    Status first;
+    for (const std::string& name : names) {
+      Status removed = RemoveBelow(directory, name, depth);
+      if (!removed && first) first = std::move(removed);
+    }
+    return first;
+  }
+
+  Status RemoveBelow(int directory, const std::string& name, int depth) {
+    if (::unlinkat(directory, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+    if (errno != EISDIR && errno != EPERM) return std::unexpected(Failed("unlink", name));
+    if (depth >= kDepthMax) return MoveUp(directory, name);
+    {
+      SOMA_ASSIGN(const Fd below, OpenToEmpty(directory, name));
+      SOMA_TRY(Empty(below.get(), depth + 1));
+    }
+    return RemoveEmpty(directory, name);
+  }
+
+  // Depth becomes breadth, so neither the stack nor the number of descriptors grows with it.
+  Status MoveUp(int directory, const std::string& name) {
+    for (;;) {
+      const std::string fresh = StrCat(".soma-removed-", ++moves_);
+      if (::renameat2(directory, name.c_str(), top_, fresh.c_str(), RENAME_NOREPLACE) == 0) break;
+      // A file system that can't promise it; nobody else makes such names.
+      if (errno == EINVAL && ::renameat(directory, name.c_str(), top_, fresh.c_str()) == 0) break;
+      if (errno != EEXIST) return std::unexpected(Failed("rename", name));
+    }
+    moved_ = true;
+    return {};
+  }
+
+  static Status RemoveEmpty(int parent, const std::string& name) {
+    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
     return std::unexpected(Failed("rmdir", name));
   }
-  return {};
-}
+
+  dev_t device_;
+  int top_ = -1;
+  std::uint64_t moves_ = 0;
+  bool moved_ = false;  // something into the top, which has to be gone over again
+};
 
 }  // namespace
 
@@ -218,9 +273,16 @@ Status Dir::RemoveTree(const RelPath& path) const {
   }
   struct stat seen{};
   if (::fstat(fd_.get(), &seen) != 0) return std::unexpected(Failed("stat", "directory"));
-  return RemoveAt(parent->get(), std::string(path.name()), seen.st_dev, 0);
+  return TreeRemoval(seen.st_dev).Remove(parent->get(), std::string(path.name()));
 }
 
 Result<std::vector<std::string>> Dir::List() const { return ListFd(fd_.get()); }
+
+Status RemoveTreeAt(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  SOMA_ASSIGN(const Dir parent, Dir::OpenAbsolute(slash == 0 ? "/" : path.substr(0, slash)));
+  SOMA_ASSIGN(const RelPath name, RelPath::Parse(path.substr(slash + 1)));
+  return parent.RemoveTree(name);
+}
 
 }  // namespace soma::sys

@@ -52,8 +52,9 @@ class Dir {
   Status MakeDir(const RelPath& path, unsigned mode) const;
   Result<struct stat> Stat(const RelPath& path) const;  // doesn't follow
   Status Remove(const RelPath& path) const;  // a file or an empty directory; absent is fine
-  // The whole tree below `path` and `path`; never follows a symlink, never leaves the file system.
-  // Absent is fine. Goes on after a failure and reports the first.
+  // The whole tree below `path` and `path`, of any depth, and what its owner closed to itself;
+  // never follows a symlink, never leaves the file system. Absent is fine. Goes on after a failure
+  // and reports the first; what is left may then have been opened to its owner.
   Status RemoveTree(const RelPath& path) const;
   // Names in the directory itself, without "." and "..", unsorted.
   Result<std::vector<std::string>> List() const;
@@ -63,6 +64,9 @@ class Dir {
  private:
   Fd fd_;
 };
+
+// Dir::RemoveTree by an absolute path of ours.
+Status RemoveTreeAt(const std::string& path);
 
 }  // namespace soma::sys
 

@@ -103,8 +103,11 @@ Status MakeServiceDirectory(const std::string& path) {
   if (::lstat(path.c_str(), &info) != 0) return FailErrno(StrCat("stat ", path));
   if (info.st_uid == kServiceUser) return {};
   if (info.st_uid != 0) {
-    return Fail(Errc::kFailedPrecondition,
-                StrCat(path, " belongs to user ", info.st_uid, ", not to root or the service"));
+    return Fail(
+        Errc::kFailedPrecondition,
+        StrCat(path, " belongs to user ", info.st_uid,
+               ", not to root or to Soma's service: give it to root (chown -R 0:0), or name "
+               "another state directory by SOMA_STATE_DIR"));
   }
   return GiveAway(path);
 }

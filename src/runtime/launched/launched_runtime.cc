@@ -66,16 +66,21 @@ Result<control::Request> RequestFor(control::Verb verb, const std::string& sandb
   return request;
 }
 
-// Kills and forgets; returns when no process is left. What is already gone is fine.
-aio::Task<void> KillAndReap(std::shared_ptr<Launcher> launcher, std::string id) {
+LimitHits ToHits(const control::SandboxStatus& status) {
+  return {.memory_kills = status.memory_kills, .refused_forks = status.refused_forks};
+}
+
+// Kills and forgets; returns when no process is left. What is already gone is fine, and has no hits.
+aio::Task<LimitHits> KillAndReap(std::shared_ptr<Launcher> launcher, std::string id) {
   SOMA_CO_ASSIGN(auto kill, RequestFor(control::Verb::kKill, id));
   auto killed = co_await launcher->Ask(std::move(kill), kKillPatience);
-  if (!killed && killed.error().code() == Errc::kNotFound) co_return Status();
+  if (!killed && killed.error().code() == Errc::kNotFound) co_return LimitHits{};
   const auto end = std::chrono::steady_clock::now() + kKillPatience;
   for (;;) {
     SOMA_CO_ASSIGN(auto reap, RequestFor(control::Verb::kReap, id));
     const auto reaped = co_await launcher->Ask(std::move(reap), kKillPatience);
-    if (reaped || reaped.error().code() == Errc::kNotFound) co_return Status();
+    if (reaped) co_return ToHits(reaped->reply.status);
+    if (reaped.error().code() == Errc::kNotFound) co_return LimitHits{};
     // It says "not yet" while processes are still going.
     if (std::chrono::steady_clock::now() > end) co_return std::unexpected(reaped.error());
     co_await aio::Sleep(launcher->loop(), std::chrono::milliseconds(2));
@@ -126,7 +131,15 @@ class LaunchedSandbox final : public SandboxHandle {
                    StrCat("snapshot \"", EscapeForTerminal(name), "\": not supported yet"));
   }
 
-  aio::Task<void> Stop() override { return KillAndReap(launcher_, id_); }
+  aio::Task<void> Stop() override {
+    // The first one has them: afterwards there is nobody to ask about.
+    SOMA_CO_ASSIGN(const LimitHits hits, co_await KillAndReap(launcher_, id_));
+    hits_.memory_kills += hits.memory_kills;
+    hits_.refused_forks += hits.refused_forks;
+    co_return Status();
+  }
+
+  LimitHits Hits() const override { return hits_; }
 
   aio::Task<Stats> GetStats() override {
     co_return Fail(Errc::kUnimplemented, "the launcher gives no statistics; ask the guest");
@@ -143,6 +156,7 @@ class LaunchedSandbox final : public SandboxHandle {
 
   std::shared_ptr<Launcher> launcher_;
   std::string id_;
+  LimitHits hits_;
   Fd wire_;
   CaptureSockets captures_;
   std::shared_ptr<ControlConnection> monitor_;
@@ -229,7 +243,8 @@ aio::Task<std::vector<std::string>> LaunchedRuntime::List() {
 }
 
 aio::Task<void> LaunchedRuntime::StopUnknown(std::string sandbox_id) {
-  return KillAndReap(launcher_, std::move(sandbox_id));
+  SOMA_CO_TRY(co_await KillAndReap(launcher_, std::move(sandbox_id)));
+  co_return Status();
 }
 
 }  // namespace soma::runtime
