@@ -33,6 +33,7 @@
 #include "base/text.h"
 #include "sys/fd.h"
 #include "sys/landlock.h"
+#include "walls/cgroup_sweep.h"
 #include "walls/launch.h"
 #include "walls/plan.h"
 #include "walls/process_walls.h"
@@ -112,7 +113,7 @@ Result<Options> ParseOptions(int argc, char** argv) {
   input.working_directory = input.workspace;
   if (input.cgroup.memory_bytes_max != 0 || input.cgroup.pids_max != 0) {
     input.cgroup.mode = CgroupMode::kCreate;
-    input.cgroup.name = StrCat("soma-run-", ::getpid());
+    input.cgroup.name = walls::TaskCgroupName(::getpid());
   }
   return options;
 }

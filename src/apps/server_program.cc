@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -327,8 +326,7 @@ class Server {
 }  // namespace
 
 int RunServer(const ServerOptions& options) {
-  // A resolver's search domains would turn an allowed name into another one.
-  (void)::setenv("LOCALDOMAIN", "", 1);
+  egress::ForgetSearchDomains();
   ServerLog log;
   auto directories = FindDirectories();
   const Status locked =

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -147,8 +146,7 @@ void AddEgressBroker(CLI::App& tools, Context& context) {
   broker->add_option("--sandbox", options->identity.sandbox, "Id for the record");
   broker->add_option("--tenant", options->identity.tenant, "Id for the record");
   broker->callback([&context, options] {
-    // A resolver's search domains would turn an allowed name into another one.
-    (void)::setenv("LOCALDOMAIN", "", 1);
+    egress::ForgetSearchDomains();
     const Status status = Serve(context, *options);
     if (!status && status.error().code() != Errc::kCancelled) FailWith(context, status.error());
   });

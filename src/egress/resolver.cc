@@ -88,6 +88,8 @@ aio::Task<std::vector<policy::IpAddress>> HostsResolver::Resolve(std::string nam
   co_return found->second;
 }
 
+void ForgetSearchDomains() { (void)::setenv("LOCALDOMAIN", "", 1); }
+
 Result<std::unique_ptr<Resolver>> MakeResolver() {
 #if SOMA_TEST_SWITCHES
   if (const char* path = std::getenv("SOMA_TEST_HOSTS"); path != nullptr) {

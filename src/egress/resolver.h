@@ -48,6 +48,10 @@ class HostsResolver final : public Resolver {
   HostsTable table_;
 };
 
+// A resolver's search domains would turn an allowed name into another one: none, for this process.
+// Before its first thread.
+void ForgetSearchDomains();
+
 // The machine's own. A test build takes the hosts file that SOMA_TEST_HOSTS names instead, so that
 // tests need no name server.
 Result<std::unique_ptr<Resolver>> MakeResolver();

@@ -52,10 +52,8 @@ std::string FindInPath(std::string_view name) {
   return {};
 }
 
-Answer TryGvisor() {
-  const std::string program = FindInPath("runsc");
-  if (program.empty()) return Missing("no runsc in PATH", 0);
-  // The presence of a file says little; that it answers says that it is one of ours to run.
+// The presence of a file says little; that it answers says that it is one of ours to run.
+Answer TryVersion(const std::string& program) {
   std::string arguments[] = {program, "--version"};
   char* const words[] = {arguments[0].data(), arguments[1].data(), nullptr};
   posix_spawn_file_actions_t actions;
@@ -70,6 +68,20 @@ Answer TryGvisor() {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return Missing(StrCat(program, " --version fails"), 0);
   return Proven(StrCat(program, " answers --version"));
+}
+
+Answer TryGvisor() {
+  const std::string program = FindInPath("runsc");
+  if (program.empty()) return Missing("no runsc in PATH", 0);
+  return TryVersion(program);
+}
+
+// Where the launcher looks for it (launcher/machine_start.cc): no PATH of a caller's decides what
+// root runs.
+Answer TryEmulator() {
+  constexpr char kProgram[] = "/usr/bin/qemu-system-x86_64";
+  if (::access(kProgram, X_OK) != 0) return Missing(StrCat("no ", kProgram), 0);
+  return TryVersion(kProgram);
 }
 
 }  // namespace
@@ -87,6 +99,11 @@ Row ProbeTdx() {
 
 Row ProbeGvisor() {
   return MakeRow(Feature::kGvisor, Try(TryGvisor), "install gVisor's runsc and put it into PATH");
+}
+
+Row ProbeEmulator() {
+  return MakeRow(Feature::kEmulator, Try(TryEmulator),
+                 "install QEMU's system emulator (Debian: qemu-system-x86)");
 }
 
 }  // namespace soma::probe

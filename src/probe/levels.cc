@@ -74,11 +74,27 @@ LevelFinding Confidential(const Report& report) {
                                       report.row(Feature::kTdx).evidence)};
 }
 
+// The machine runs inside a rootful container's walls.
+LevelFinding Emulated(const Report& report) {
+  using enum Feature;
+  const std::string lacks =
+      Lacks(report, {kEmulator, kUserNamespace, kMountNamespace, kPidNamespace, kNetworkNamespace,
+                     kSeccomp, kCgroupKill, kCgroupPids, kCgroupMemory, kErofs, kLoopDevice});
+  if (!lacks.empty()) return {.name = "emulated", .reason = StrCat("missing: ", lacks)};
+  return {.name = "emulated",
+          .possible = true,
+          .reason = "a virtual machine on a software CPU, by name only: no hardware boundary"};
+}
+
 }  // namespace
 
 std::vector<LevelFinding> FindLevels(const Report& report) {
-  return {Process(report), Container(report), ByOne("gvisor", report.row(Feature::kGvisor)),
-          ByOne("microvm", report.row(Feature::kKvm)), Confidential(report)};
+  return {Process(report),
+          Container(report),
+          ByOne("gvisor", report.row(Feature::kGvisor)),
+          ByOne("microvm", report.row(Feature::kKvm)),
+          Confidential(report),
+          Emulated(report)};
 }
 
 }  // namespace soma::probe

@@ -17,8 +17,8 @@ struct LevelFinding {
   std::string reason;  // what makes it possible, with what regime; or what is missing
 };
 
-// In rising order, without `none` and `emulated`, which are only ever asked for by name. `process`
-// is first.
+// In rising order, `process` first; `emulated`, which is only ever asked for by name, is last.
+// Without `none`.
 std::vector<LevelFinding> FindLevels(const Report& report);
 
 }  // namespace soma::probe

@@ -40,6 +40,7 @@ Row ProbeTransparentProxy();
 // hardware_probes.cc (and kvm_probe.cc for ProbeKvm)
 Row ProbeSevSnp();
 Row ProbeTdx();
+Row ProbeEmulator();
 
 }  // namespace soma::probe
 

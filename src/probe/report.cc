@@ -38,6 +38,7 @@ constexpr Names kNames[kFeatureCount] = {
     {"sev-snp", "the level confidential (AMD)"},
     {"tdx", "the level confidential (Intel)"},
     {"gvisor", "the level gvisor"},
+    {"emulator", "the level emulated"},
 };
 
 }  // namespace

@@ -43,8 +43,9 @@ enum class Feature : std::uint8_t {
   kSevSnp,
   kTdx,
   kGvisor,
+  kEmulator,
 };
-inline constexpr int kFeatureCount = static_cast<int>(Feature::kGvisor) + 1;
+inline constexpr int kFeatureCount = static_cast<int>(Feature::kEmulator) + 1;
 std::string_view FeatureName(Feature feature);  // "user-namespace", …; stable, for --json
 // What it is for, in a few words.
 std::string_view FeaturePurpose(Feature feature);

@@ -38,6 +38,7 @@ Report RunAll(const std::string& scratch_parent) {
       ProbeSevSnp(),
       ProbeTdx(),
       ProbeGvisor(),
+      ProbeEmulator(),
   };
   return report;
 }

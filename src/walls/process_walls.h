@@ -32,6 +32,9 @@ struct RunIdentity {
 // do that (tried, not guessed), the workspace owner's id is taken, with a note; kPermissionDenied
 // if that is root.
 Result<RunIdentity> ChooseIdentity(const std::string& workspace);
+// The same where there is no mount of the task's own that could map ids: the workspace's owner, for
+// root; kPermissionDenied when that is root.
+Result<RunIdentity> ChooseIdentityWithoutMaps(const std::string& workspace);
 
 // The top-level directories and links of the host that make up "the system".
 struct SystemEntry {

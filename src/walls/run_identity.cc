@@ -44,6 +44,34 @@ Status TryIdMap(const std::string& path, const UserNamespace& map) {
   return tree.SetAttributes({.user_namespace = space.get()});
 }
 
+RunIdentity CallersOwn() {
+  return {.uid = ::geteuid(),
+          .gid = ::getegid(),
+          .outside_uid = ::geteuid(),
+          .outside_gid = ::getegid()};
+}
+
+Result<struct stat> OwnerOf(const std::string& workspace) {
+  struct stat owner{};
+  if (::lstat(workspace.c_str(), &owner) == 0) return owner;
+  return std::unexpected(Error::FromErrno(errno, StrCat("stat ", EscapeForTerminal(workspace))));
+}
+
+// For root: the owner of the workspace, who may write there anyway.
+Result<RunIdentity> OwnersOwn(const std::string& workspace, const struct stat& owner,
+                              std::string_view why) {
+  if (owner.st_uid == 0 || owner.st_gid == 0) {
+    return Fail(Errc::kPermissionDenied,
+                StrCat(EscapeForTerminal(workspace), " belongs to root, and ", why,
+                       ": the command would be root outside. Give the workspace to another user, "
+                       "or start as that user"));
+  }
+  return RunIdentity{.outside_uid = owner.st_uid,
+                     .outside_gid = owner.st_gid,
+                     .note = StrCat("identity: runs as the workspace owner's id ", owner.st_uid,
+                                    ", because ", why)};
+}
+
 struct CloseDir {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
@@ -51,34 +79,22 @@ struct CloseDir {
 }  // namespace
 
 Result<RunIdentity> ChooseIdentity(const std::string& workspace) {
-  if (::geteuid() != 0) {
-    return RunIdentity{.uid = ::geteuid(),
-                       .gid = ::getegid(),
-                       .outside_uid = ::geteuid(),
-                       .outside_gid = ::getegid()};
-  }
-  struct stat owner{};
-  if (::lstat(workspace.c_str(), &owner) != 0) {
-    return std::unexpected(Error::FromErrno(errno, StrCat("stat ", EscapeForTerminal(workspace))));
-  }
+  if (::geteuid() != 0) return CallersOwn();
+  SOMA_ASSIGN(const struct stat owner, OwnerOf(workspace));
   const std::uint32_t unused = kUnusedIdsBegin + static_cast<std::uint32_t>(::getpid());
   const UserNamespace map{.uids = {{owner.st_uid, unused, 1}}, .gids = {{owner.st_gid, unused, 1}}};
   const auto mapped = TryIdMap(workspace, map);
   if (mapped) {
     return RunIdentity{.outside_uid = unused, .outside_gid = unused, .workspace_map = map};
   }
-  if (owner.st_uid == 0 || owner.st_gid == 0) {
-    return Fail(
-        Errc::kPermissionDenied,
-        StrCat(EscapeForTerminal(workspace), " belongs to root, and its file system can't be ",
-               "id-mapped (", mapped.error().message(),
-               "): the command would be root outside. Give the workspace to another user, or ",
-               "start as that user"));
-  }
-  return RunIdentity{.outside_uid = owner.st_uid,
-                     .outside_gid = owner.st_gid,
-                     .note = StrCat("identity: runs as the workspace owner's id ", owner.st_uid,
-                                    ", because its file system can't be id-mapped")};
+  return OwnersOwn(workspace, owner,
+                   StrCat("its file system can't be id-mapped (", mapped.error().message(), ")"));
+}
+
+Result<RunIdentity> ChooseIdentityWithoutMaps(const std::string& workspace) {
+  if (::geteuid() != 0) return CallersOwn();
+  SOMA_ASSIGN(const struct stat owner, OwnerOf(workspace));
+  return OwnersOwn(workspace, owner, "ids can't be mapped without namespaces");
 }
 
 Result<std::vector<SystemEntry>> ReadSystemEntries() {

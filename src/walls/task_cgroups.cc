@@ -129,6 +129,19 @@ std::vector<std::string> UnifiedBases(const CgroupPlace& place) {
   return {place.directory.substr(0, place.directory.rfind('/')), place.directory};
 }
 
+std::vector<std::string> BasesOf(const std::vector<CgroupPlace>& places) {
+  std::vector<std::string> all;
+  for (const CgroupPlace& place : places) {
+    const auto bases = place.unified ? UnifiedBases(place) : std::vector{place.directory};
+    all.insert(all.end(), bases.begin(), bases.end());
+  }
+  return all;
+}
+
+std::vector<CgroupPlace> OwnPlaces() {
+  return ParseCgroupPlaces(ReadWhole("/proc/self/cgroup"), ReadWhole("/proc/self/mountinfo"));
+}
+
 // Waits until the launcher's end of the pipe is closed, then removes the directories as soon as the
 // last process has left them. Allocates nothing.
 [[noreturn]] void Keep(int pipe, const std::vector<std::string>& directories) {
@@ -178,6 +191,8 @@ std::vector<CgroupPlace> ParseCgroupPlaces(std::string_view cgroup, std::string_
   return places;
 }
 
+std::vector<std::string> TaskCgroupBases() { return BasesOf(OwnPlaces()); }
+
 Status TaskCgroups::Prepare(const CgroupPlan& plan, const LaunchOptions& options) {
   if (plan.mode == CgroupMode::kNone) return {};
   if (plan.mode == CgroupMode::kJoin) return Join(plan, options);
@@ -187,8 +202,7 @@ Status TaskCgroups::Prepare(const CgroupPlan& plan, const LaunchOptions& options
 }
 
 Status TaskCgroups::Create(const CgroupPlan& plan) {
-  const auto places =
-      ParseCgroupPlaces(ReadWhole("/proc/self/cgroup"), ReadWhole("/proc/self/mountinfo"));
+  const auto places = OwnPlaces();
   // Before the first directory is there: from then on the launcher may be killed at any moment.
   SOMA_TRY(StartKeeper(plan, places));
   Status unified = Fail(Errc::kUnimplemented, "there is no unified hierarchy");
@@ -268,9 +282,8 @@ Status TaskCgroups::Join(const CgroupPlan& plan, const LaunchOptions& options) {
 
 Status TaskCgroups::StartKeeper(const CgroupPlan& plan, const std::vector<CgroupPlace>& places) {
   std::vector<std::string> candidates;
-  for (const CgroupPlace& place : places) {
-    const auto bases = place.unified ? UnifiedBases(place) : std::vector{place.directory};
-    for (const std::string& base : bases) candidates.push_back(StrCat(base, "/", plan.name));
+  for (const std::string& base : BasesOf(places)) {
+    candidates.push_back(StrCat(base, "/", plan.name));
   }
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(Error::FromErrno(errno, "pipe"));

@@ -34,6 +34,9 @@ struct CgroupPlace {
 // left out.
 std::vector<CgroupPlace> ParseCgroupPlaces(std::string_view cgroup, std::string_view mountinfo);
 
+// The directories below which a task's are made for this process.
+std::vector<std::string> TaskCgroupBases();
+
 class TaskCgroups {
  public:
   // Destroying it without Remove leaves the directories to the keeper: it never waits.
