@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -19,6 +20,10 @@ int main(int argc, char** argv) {
   // Over a limit on the size of files a write fails, and says so.
   (void)::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::string_view> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  // An option of every command may stand before the command too, as with soma-tools.
+  if (arguments.size() > 1 && arguments[0] == "--json" && arguments[1] == "run") {
+    std::swap(arguments[0], arguments[1]);
+  }
   if (!arguments.empty() && arguments.front() == "run") {
     soma::sys::RealClock clock;
     soma::sys::RealRandom random;

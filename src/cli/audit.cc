@@ -78,7 +78,20 @@ void PrintRecords(const Context& context, const AuditOptions& options,
   (void)std::fflush(stdout);
 }
 
+Status CheckKind(std::string_view wanted) {
+  if (wanted.empty()) return {};
+  std::string kinds;
+  for (int i = 0; i <= static_cast<int>(audit::EventKind::kJournal); ++i) {
+    const std::string_view kind = audit::KindName(static_cast<audit::EventKind>(i));
+    if (kind == wanted) return {};
+    kinds += StrCat(kinds.empty() ? "" : ", ", kind);
+  }
+  return Fail(Errc::kInvalidArgument,
+              StrCat("--kind ", EscapeForTerminal(wanted), ": there are ", kinds));
+}
+
 Status RunTail(const Context& context, const AuditOptions& options) {
+  SOMA_TRY(CheckKind(options.kind));
   SOMA_ASSIGN(const std::string directory, JournalDirectory(options));
   audit::Tail tail(directory);
   const bool filtered = !options.kind.empty() || !options.run.empty();

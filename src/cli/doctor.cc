@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "probe/levels.h"
 #include "probe/report.h"
+#include "walls/cgroup_sweep.h"
 
 namespace soma::cli {
 
@@ -88,6 +89,7 @@ void RunDoctor(Context& context, const std::string& directory) {
     context.exit_code = kExitFailure;
     return;
   }
+  walls::SweepTaskCgroups();
   const probe::Report report = probe::RunAll(directory);
   const std::vector<probe::LevelFinding> levels = probe::FindLevels(report);
   if (context.json) {

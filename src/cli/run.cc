@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <expected>
 #include <filesystem>
 #include <memory>
@@ -30,6 +29,7 @@
 #include "front/run_record.h"
 #include "front/run_report.h"
 #include "plan/level_choice.h"
+#include "policy/explain.h"
 #include "policy/handover.h"
 #include "policy/level.h"
 #include "policy/load.h"
@@ -51,6 +51,7 @@ struct RunOptions {
   bool terminal = false;
   bool interactive = false;  // stdin is always passed
   bool quiet = false;
+  bool explain = false;  // print what would stand around the command, run nothing
   std::string report;
   std::vector<std::string> command;
 };
@@ -63,6 +64,7 @@ class LevelRun {
   Result<int> Execute() {
     SOMA_ASSIGN(sandbox::HostSignals signals, sandbox::HostSignals::Catch());
     SOMA_TRY(LoadPolicy());
+    if (options_.explain) return Explain();
     SOMA_TRY(CheckMachine());
     setting_.journal_directory = state_ + "/journal";
     SOMA_TRY(sys::MakeServiceDirectory(setting_.journal_directory));
@@ -114,6 +116,15 @@ class LevelRun {
     return {};
   }
 
+  int Explain() const {
+    PrintLine(StrCat("level: ", setting_.level, " (", choice_.reason, ")"));
+    PrintLine(StrCat("profile: ", policy_.profile));
+    PrintLine(StrCat("workspace: ", EscapeForTerminal(policy_.workspace)));
+    for (const std::string& line : ExplainSetting(setting_)) PrintLine(line);
+    for (const std::string& line : policy::ExplainPolicy(policy_)) PrintLine(line);
+    return kExitFine;
+  }
+
   // What would otherwise fail late and in the launcher's words.
   Status CheckMachine() {
     SOMA_ASSIGN(state_, sys::StateDirectory());
@@ -121,7 +132,8 @@ class LevelRun {
     const bool needs_kernel = choice_.level == policy::Level::kEmulated;
     if (!is_root && needs_kernel) {
       return Fail(Errc::kPermissionDenied,
-                  StrCat("level ", setting_.level, " needs root; container and process do not"));
+                  StrCat("level ", setting_.level, " (", choice_.reason,
+                         ") needs root; --isolation container and process do not"));
     }
     if (!is_root) SOMA_TRY(CheckUserNamespaces());
     const std::string launcher = state_ + "/launcher";
@@ -145,8 +157,6 @@ class LevelRun {
 
   // Also where the policy allows nothing: then every attempt is refused at once, with its reason.
   void PrepareEgress() {
-    // A resolver's search domains would turn an allowed name into another one.
-    (void)::setenv("LOCALDOMAIN", "", 1);
     setting_.policy = policy_;
     setting_.identity = {.run = run_id_, .sandbox = setting_.sandbox_id, .tenant = {}};
     setting_.on_refused = [this](const sandbox::RefusedConnect& refused) {
@@ -199,7 +209,9 @@ class LevelRun {
     report_.how = end ? end->task.how : end.error().message();
     if (!end) return;
     report_.sandbox->kernel = end->kernel;
-    report_.hits.timed_out = end->task.timed_out;
+    report_.hits = {.out_of_memory_kills = end->hits.memory_kills,
+                    .refused_forks = end->hits.refused_forks,
+                    .timed_out = end->task.timed_out};
     if (end->hidden > 0) {
       report_.notices.push_back(StrCat(end->hidden, " hidden paths were not copied"));
     }
@@ -246,6 +258,7 @@ void AddRun(CLI::App& tools, Context& context) {
   command->add_flag("-t,--terminal", options->terminal, "give the command a terminal");
   command->add_flag("-i,--interactive", options->interactive, "accepted; stdin is always passed");
   command->add_flag("-q,--quiet", options->quiet, "say nothing that is not an error");
+  command->add_flag("--explain", options->explain, "print what would stand around it, run nothing");
   command->add_option("--report", options->report, "write what happened to FILE, as JSON");
   command->add_option("command", options->command, "command and arguments, after --")->required();
   command->callback([options, &context] {

@@ -17,6 +17,7 @@
 #include "policy/environment.h"
 #include "policy/level.h"
 #include "policy/model.h"
+#include "policy/units.h"
 #include "runtime/runtime.h"
 #include "sandbox/foreground_run.h"
 
@@ -64,8 +65,11 @@ Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
                                               const RunCaller& caller) {
   using policy::Level;
   if (choice.level != Level::kContainer && choice.level != Level::kEmulated) {
-    return Fail(Errc::kUnimplemented, StrCat("soma run cannot start level ",
-                                             policy::LevelName(choice.level), " in this version"));
+    return Fail(
+        Errc::kUnimplemented,
+        StrCat("soma run cannot start level ", policy::LevelName(choice.level), " (", choice.reason,
+               ") in this version: --isolation process, container and emulated can be had,"
+               " where no minimum forbids them"));
   }
   sandbox::ForegroundOptions setting;
   setting.level = policy::LevelName(choice.level);
@@ -73,7 +77,9 @@ Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
   setting.user = caller.is_root ? kRunUser : kOnlyUser;
   if (policy.task.profile.value == policy::TaskProfile::kRooted && !caller.is_root) {
     return Fail(Errc::kFailedPrecondition,
-                "task profile rooted needs a range of ids, and an ordinary user has one");
+                StrCat("task profile rooted (", policy.task.profile.origin.ToText(),
+                       ") needs a range of ids, and an ordinary user has one: profile = \"strict\""
+                       " under [task], or run soma as root"));
   }
   setting.profile = policy.task.profile.value == policy::TaskProfile::kStrict
                         ? runtime::Profile::kStrict
@@ -96,6 +102,29 @@ Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
   }
   if (policy.limits.time) setting.time_limit = policy.limits.time->value;
   return setting;
+}
+
+std::vector<std::string> ExplainSetting(const sandbox::ForegroundOptions& setting) {
+  const runtime::Limits& limits = setting.limits;
+  std::vector<std::string> lines = RunNotes(setting);
+  lines.push_back(StrCat("template ", setting.template_id, ", user ", setting.user,
+                         ", task profile ",
+                         setting.profile == runtime::Profile::kStrict ? "strict" : "rooted"));
+  if (setting.level == "emulated") {
+    lines.emplace_back(
+        "walls: a kernel of its own on QEMU's software processor; QEMU without a network, in"
+        " namespaces of its own, under a seccomp profile, without capabilities");
+  } else {
+    lines.emplace_back(
+        "walls: user, mount, pid, network, ipc, uts and cgroup namespaces of its own; the"
+        " template's file tree, no path of the host; a seccomp profile");
+  }
+  lines.emplace_back(
+      "network: every connect and name query is caught and answered outside by the rules below");
+  lines.push_back(StrCat("limits: memory ", policy::FormatByteCount(limits.memory_bytes_max),
+                         ", processes ", limits.processes_max, ", CPU ", limits.cpu_percent_max,
+                         "%, disk ", policy::FormatByteCount(limits.disk_bytes_max)));
+  return lines;
 }
 
 std::vector<std::string> RunNotes(const sandbox::ForegroundOptions& setting) {

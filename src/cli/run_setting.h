@@ -35,6 +35,9 @@ Result<sandbox::ForegroundOptions> RunSetting(const policy::Policy& policy,
                                               const plan::LevelChoice& choice,
                                               const RunCaller& caller);
 
+// What stands around the command, one line each.
+std::vector<std::string> ExplainSetting(const sandbox::ForegroundOptions& setting);
+
 // What differs from `process`, one line each: where changes go, what the level is not.
 std::vector<std::string> RunNotes(const sandbox::ForegroundOptions& setting);
 

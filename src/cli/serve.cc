@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -32,6 +34,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/programs.h"
+#include "probe/report.h"
 #include "sys/fd.h"
 #include "sys/plain_file.h"
 #include "sys/process.h"
@@ -201,8 +204,27 @@ Status CheckListen(const std::string& listen) {
                                              ": ADDRESS:PORT with a port of 1 to 65535 is needed"));
 }
 
+// What the launcher would refuse in the end, and with what the machine was found to be.
+Status CheckLevel(const std::string& level) {
+  constexpr std::array<std::string_view, 4> kLevels = {"auto", "container", "emulated", "microvm"};
+  if (std::ranges::find(kLevels, level) == kLevels.end()) {
+    return Fail(Errc::kInvalidArgument,
+                StrCat("--level ", EscapeForTerminal(level),
+                       ": there are auto, container, emulated and microvm"));
+  }
+  if (level != "microvm") return {};
+  const probe::Row kvm = probe::ProbeKvm();
+  if (kvm.finding == probe::Finding::kProven) return {};
+  return Fail(Errc::kFailedPrecondition,
+              StrCat("--level microvm: this machine does not prove it: ", kvm.evidence,
+                     "; what would help: ", kvm.remedy,
+                     ". --level emulated runs the same guest on a software processor; it is not a "
+                     "hardware boundary"));
+}
+
 Status Serve(const Context& context, const ServeOptions& options) {
   SOMA_TRY(CheckListen(options.listen));
+  SOMA_TRY(CheckLevel(options.level));
   SOMA_ASSIGN(const Places places, FindPlaces());
   SOMA_ASSIGN(const std::string key, ServeKey(context, places));
   struct sigaction action{};

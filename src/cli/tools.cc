@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -57,9 +58,12 @@ int RunTools(int argc, char** argv, Clock& clock, Random& random) {
   AddServe(tools, context);
   AddPolicy(tools, context);
   const int code = ParseAndRun(tools, argc, argv, context);
-  // A reader that went away (a closed pipe) or a full disk: the answer did not arrive.
-  if (std::fflush(stdout) != 0 && code == kExitFine) return kExitFailure;
-  return code;
+  // A reader that went away (a closed pipe) or a full disk: the answer did not arrive. An earlier
+  // flush may have met it, so the stream is asked as well. CLI11 prints its help through iostreams.
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return code;
+  Complain("standard output can't be written: what was asked for did not arrive whole");
+  return code == kExitFine ? kExitFailure : code;
 }
 
 }  // namespace soma::cli

@@ -91,6 +91,12 @@ class Parser {
     if (left_.empty()) return BadOption(option, " needs a value");
     std::string value(left_.front());
     left_ = left_.subspan(1);
+    return NotEmpty(option, std::move(value));
+  }
+
+  // An empty value is a variable that was not set, never something that is meant.
+  static Result<std::string> NotEmpty(std::string_view option, std::string value) {
+    if (value.empty()) return BadOption(option, " needs a value that is not empty");
     return value;
   }
 
@@ -107,7 +113,9 @@ class Parser {
     for (const ValueOption& one : kValueOptions) {
       if (one.name != name) continue;
       if (equals != std::string_view::npos) {
-        one.store(options_, std::string(word.substr(equals + 1)));
+        SOMA_ASSIGN(std::string value,
+                    NotEmpty(word.substr(0, equals), std::string(word.substr(equals + 1))));
+        one.store(options_, std::move(value));
         return {};
       }
       SOMA_ASSIGN(std::string value, TakeValue(word));
@@ -189,8 +197,9 @@ Limits:
 Terminal and output:
   -t, --tty                give it a terminal of its own (default when stdin and stdout are one)
   -i, --interactive        pass stdin (always done)
-      --report FILE        write how it went as JSON
-      --json               print the list of refusals as JSON
+      --report FILE        write how it went, with every refusal, to FILE as JSON
+      --json               print the same on standard error, in place of the lines for a person
+                           (standard output is the command's alone)
   -q, --quiet              print no list of refusals
       --explain            print the walls that would be built, run nothing
   -h, --help               this text

@@ -23,7 +23,7 @@ namespace soma::front {
 struct RunOptions {
   policy::CommandLineRules rules;
   std::vector<std::string> policy_files;  // --policy, in order
-  std::string workspace;                  // -C; empty: the current directory
+  std::optional<std::string> workspace;   // -C; none: the current directory
   std::optional<std::string> report;      // --report FILE
   bool json = false;                      // the summary as one line of JSON
   bool explain = false;                   // print the plan, run nothing

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 #include "base/result.h"
 
 namespace soma::front {
@@ -67,6 +68,18 @@ TEST(RunArguments, HelpNeedsNoCommandAndNamesEveryOption) {
         "--isolation", "--memory", "--pids", "--timeout", "--tty", "--interactive", "--report",
         "--json", "--quiet", "--explain", "--help"}) {
     EXPECT_THAT(std::string(RunHelp()), HasSubstr(option));
+  }
+}
+
+TEST(Arguments, AnEmptyValueIsRefused) {
+  for (const std::vector<std::string_view>& words :
+       {std::vector<std::string_view>{"-C", "", "true"},
+        {"--workspace=", "true"},
+        {"--read", "", "true"},
+        {"--report=", "true"}}) {
+    const auto options = ParseRunArguments(words);
+    ASSERT_FALSE(options);
+    EXPECT_THAT(options.error().message(), testing::HasSubstr("not empty"));
   }
 }
 

@@ -112,13 +112,15 @@ Status Broker::Serve(walls::CaptureSockets sockets) {
   pollfd ready{control_.get(), POLLIN, 0};
   if (poll(&ready, 1, kServeMilliseconds) != 1) {
     return Fail(Errc::kDeadlineExceeded,
-                "the broker does not answer: nothing gets out, so nothing starts");
+                "the broker does not answer: nothing gets out, so nothing starts; try again, or "
+                "run without network rules (--allow-net and [network])");
   }
   std::array<std::uint8_t, 16> answer{};
   SOMA_ASSIGN(const sys::ReceivedPacket received, sys::ReceivePacket(control_, answer, 0));
   if (received.size != 1 || answer[0] != kReady) {
     return Fail(Errc::kUnavailable,
-                "the broker could not start: nothing gets out, so nothing starts");
+                "the broker could not start (it said why above): nothing gets out, so nothing "
+                "starts");
   }
   return {};
 }

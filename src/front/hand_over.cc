@@ -78,6 +78,7 @@ Error HandOverRun(const RunOptions& options, const policy::Handover& handover) {
   if (options.interactive) words.emplace_back("-i");
   if (options.quiet) words.emplace_back("-q");
   if (options.json) words.emplace_back("--json");
+  if (options.explain) words.emplace_back("--explain");
   if (options.report) words.insert(words.end(), {"--report", *options.report});
   words.emplace_back("--");
   words.insert(words.end(), options.command.begin(), options.command.end());

@@ -35,6 +35,11 @@ bool WriteAll(int fd, std::string_view text) {
 
 void WriteText(int stream, std::string_view text) { (void)WriteAll(stream, text); }
 
+Status WriteOut(std::string_view text) {
+  if (WriteAll(STDOUT_FILENO, text)) return {};
+  return std::unexpected(Error::FromErrno(errno, "writing to standard output"));
+}
+
 void WriteLine(int stream, std::string_view line) {
   std::string text(line);
   std::ranges::replace(text, '\n', ' ');

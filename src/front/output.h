@@ -12,7 +12,9 @@ namespace soma::front {
 
 // Writes all of it; errors are nobody's business any more (the stream may be closed or full).
 void WriteText(int stream, std::string_view text);
-// The same as one line: line ends inside become blanks.
+// To standard output, for what the caller has asked for: it must arrive.
+Status WriteOut(std::string_view text);
+// The same as WriteText, as one line: line ends inside become blanks.
 void WriteLine(int stream, std::string_view line);
 
 // Creates or replaces a regular file with mode 0600; does not follow a symbolic link at its end, so

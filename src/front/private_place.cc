@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <expected>
 #include <string>
 #include <utility>
@@ -53,6 +54,32 @@ Status MakeOwned(const std::string& path, const PrivatePlace::Owner& owner) {
   return {};
 }
 
+// Root's state is for root alone. Whom it starts the command as may pass through it to what is its
+// own, and see no name there.
+Status LetPass(const std::string& path, const PrivatePlace::Owner& owner) {
+  for (std::size_t end = path.size(); end != 0 && end != std::string::npos;
+       end = path.rfind('/', end - 1)) {
+    const std::string above = path.substr(0, end);
+    struct stat info{};
+    if (stat(above.c_str(), &info) != 0) {
+      return std::unexpected(Error::FromErrno(errno, StrCat("stat ", EscapeForTerminal(above))));
+    }
+    if ((info.st_mode & S_IXOTH) != 0 || info.st_uid == owner.uid) continue;
+    // The state directory and `places` are ours to open; what lies above is somebody's decision.
+    const bool ours = end == path.size() || end == path.rfind('/');
+    if (ours && info.st_uid == geteuid() &&
+        chmod(above.c_str(), (info.st_mode | S_IXGRP | S_IXOTH) & ALLPERMS) == 0) {
+      continue;
+    }
+    return Fail(
+        Errc::kPermissionDenied,
+        StrCat("the command runs as user ", owner.uid, ", who can't pass through ",
+               EscapeForTerminal(above), " to its private directory: chmod o+x it, or name ",
+               "another state directory by SOMA_STATE_DIR"));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string PrivatePlacePath(const std::string& state, const std::string& name) {
@@ -69,6 +96,7 @@ Result<PrivatePlace> PrivatePlace::Create(const std::string& state, const std::s
   const std::string parent = ParentPath(state);
   const std::string path = PrivatePlacePath(state, name);
   SOMA_TRY(sys::MakeDirectories(parent, 0700));
+  if (owner.uid != geteuid()) SOMA_TRY(LetPass(parent, owner));
   SOMA_ASSIGN(const Fd gate, sys::OpenFile(parent, O_RDONLY | O_DIRECTORY));
   // A new directory is nobody's until its lock is taken, so one run at a time is in here.
   SOMA_TRY(sys::LockWithin(gate, sys::LockKind::kExclusive, kPatience));

@@ -28,6 +28,7 @@
 #include "front/broker.h"
 #include "front/hand_over.h"
 #include "front/machine_facts.h"
+#include "front/named_hidden.h"
 #include "front/output.h"
 #include "front/policy_judge.h"
 #include "front/private_place.h"
@@ -46,6 +47,7 @@
 #include "policy/path_pattern.h"
 #include "sys/cpu_affinity.h"
 #include "sys/soma_paths.h"
+#include "walls/cgroup_sweep.h"
 #include "walls/denied.h"
 #include "walls/launch.h"
 #include "walls/plan.h"
@@ -108,9 +110,9 @@ class Run {
  private:
   Status LoadPolicy() {
     handover_.context.home = workspace::RealHome(Variable("HOME"));
-    const std::string place = options_.workspace.empty() ? "." : options_.workspace;
-    SOMA_ASSIGN(handover_.context.workspace,
-                workspace::CheckWorkspace(place, handover_.context.home));
+    SOMA_ASSIGN(
+        handover_.context.workspace,
+        workspace::CheckWorkspace(options_.workspace.value_or("."), handover_.context.home));
     const workspace::PolicyPlaces places{.home = handover_.context.home,
                                          .config = Variable("XDG_CONFIG_HOME"),
                                          .workspace = handover_.context.workspace,
@@ -125,7 +127,21 @@ class Run {
     report_.command = options_.command;
     report_.limits = policy_.limits;
     report_.notices = policy_.notices;
+    NoticeMissingPaths();
     return {};
+  }
+
+  // A rule of a file may name what only some machines have; what is asked for by hand is meant.
+  void NoticeMissingPaths() {
+    for (const policy::FilesystemRules& layer : policy_.filesystem) {
+      for (const policy::PathRule& rule : layer.rules) {
+        const bool by_hand = rule.origin.where == "--read" || rule.origin.where == "--write";
+        if (!by_hand || policy::HasGlob(rule.pattern)) continue;
+        if (workspace::LookAt(rule.pattern).kind != policy::PathKind::kMissing) continue;
+        report_.notices.push_back(StrCat(rule.origin.where, " ", EscapeForTerminal(rule.pattern),
+                                         ": there is nothing of that name, so it opens nothing"));
+      }
+    }
   }
 
   // What the command could write there would decide about its next run, or about what is known of
@@ -204,6 +220,9 @@ class Run {
   }
 
   Status BuildPlan() {
+    if (!machine_.namespaces) {
+      SOMA_ASSIGN(identity_, walls::ChooseIdentityWithoutMaps(policy_.workspace));
+    }
     SOMA_ASSIGN(const policy::PathFacts facts, workspace::GatherPathFacts(policy_));
     const plan::Caller caller{identity_, ReadUmask(), handover_.context.home};
     const plan::Command command{options_.command, WholeEnvironment(), CurrentDirectory(),
@@ -213,7 +232,7 @@ class Run {
                                 .caller = caller,
                                 .machine = machine_,
                                 .command = command,
-                                .cgroup_name = StrCat("soma-run-", getpid()),
+                                .cgroup_name = walls::TaskCgroupName(getpid()),
                                 .private_place = {}};
     if (!machine_.namespaces) {
       SOMA_ASSIGN(const std::string state, sys::StateDirectory());
@@ -258,7 +277,7 @@ class Run {
     for (const plan::HiddenPath& path : plan_.view.hidden) {
       text += StrCat("hidden ", EscapeForTerminal(path.path), " (", path.origin.ToText(), ")\n");
     }
-    WriteText(STDOUT_FILENO, text);
+    SOMA_TRY(WriteOut(text));
     return 0;
   }
 
@@ -311,8 +330,15 @@ class Run {
     report_.hits = end->hits;
     report_.refusals_beyond += end->refusals_dropped;
     report_.exit_code = end->end.ExitCode();
+    if (report_.exit_code != 0 && report_.level == LevelName(policy::Level::kProcess)) {
+      report_.named_hidden = NamedHidden({.policy = plan_.view.effective,
+                                          .words = options_.command,
+                                          .directory = plan_.walls.working_directory,
+                                          .home = handover_.context.home});
+    }
     if (const Status status = record.End(report_); !status) record_failure = status.error();
     if (const Status status = journal->Close(); !status) record_failure = status.error();
+    if (plan_.limits_by_cgroup) walls::SweepTaskCgroups();
     if (record_failure)
       return std::unexpected(std::move(*record_failure).While("recording the run"));
     return Finish();
@@ -367,8 +393,9 @@ int RunMain(std::span<const std::string_view> arguments, Clock& clock, Random& r
   if (!options) {
     code = std::unexpected(std::move(options).error());
   } else if (options->help) {
-    WriteText(STDOUT_FILENO, RunHelp());
-    return 0;
+    const Status written = WriteOut(RunHelp());
+    if (written) return 0;
+    code = std::unexpected(written.error());
   } else {
     code = Run(*std::move(options), clock, random).Execute();
   }

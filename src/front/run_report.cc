@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "front/limit_watch.h"
+#include "front/named_hidden.h"
 #include "parse/json.h"
 #include "plan/view.h"
 #include "policy/units.h"
@@ -115,6 +116,11 @@ std::vector<std::string> LimitLines(const RunReport& report) {
 std::string SummaryText(const RunReport& report) {
   std::string out;
   for (const std::string& line : LimitLines(report)) out += StrCat("soma: ", line, "\n");
+  for (const HiddenName& name : report.named_hidden) {
+    out += StrCat("soma: the command names ", EscapeForTerminal(name.path),
+                  ", which is hidden from it\nsoma:     rule: ", name.rule);
+    out += name.remedy.empty() ? "\n" : StrCat("\nsoma:     to allow: ", name.remedy, "\n");
+  }
   std::uint64_t total = report.refusals_beyond;
   std::string list;
   std::size_t lines = 0;
@@ -156,6 +162,15 @@ std::string ReportJson(const RunReport& report) {
     hidden.Append(std::move(one));
   }
   out.Set("hidden", std::move(hidden));
+  Json named = Json::MakeArray();
+  for (const HiddenName& name : report.named_hidden) {
+    Json one = Json::MakeObject();
+    one.Set("path", Json(name.path));
+    one.Set("rule", Json(name.rule));
+    one.Set("remedy", Json(name.remedy));
+    named.Append(std::move(one));
+  }
+  out.Set("named_hidden", std::move(named));
   out.Set("missing", Strings(report.missing));
   out.Set("notes", Strings(report.notes));
   out.Set("notices", Strings(report.notices));

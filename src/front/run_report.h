@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "front/limit_watch.h"
+#include "front/named_hidden.h"
 #include "plan/view.h"
 #include "policy/model.h"
 #include "walls/denied.h"
@@ -36,6 +37,8 @@ struct RunReport {
   std::vector<std::string> notes;    // of the walls: regimes
   std::vector<std::string> missing;  // what stands less than the level promises
   std::vector<plan::HiddenPath> hidden;
+  // Of a command that failed: what it names and can't see (front/named_hidden.h).
+  std::vector<HiddenName> named_hidden;
   std::vector<walls::Denied> refusals;  // equal ones once, with their number
   std::uint64_t refusals_beyond = 0;    // that were too many to keep
   LimitHits hits;

@@ -150,6 +150,7 @@ class Attendant {
                               {.directory = StrCat("/proc/self/fd/", journal_directory_.get()),
                                .run = options_.identity.run,
                                .clock = &clock_}));
+    egress::ForgetSearchDomains();
     workers_.emplace();
     recorder_.emplace(*journal_, *workers_);
     tap_.emplace(*recorder_, control_);
@@ -165,6 +166,7 @@ class Attendant {
       if (link_) link_->Close("the run is over");
       const Status stopped = co_await handle_->Stop();
       if (!stopped && result_) result_ = std::unexpected(stopped.error());
+      if (result_) result_->hits = handle_->Hits();
     }
     loop_.Stop();
   }

@@ -2,7 +2,6 @@
 #include "sandbox/foreground_message.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -46,7 +46,7 @@ struct RunOver {
 };
 using ToCaller = std::variant<WantLauncher, TaskStarted, RefusedConnect, RunOver>;
 
-inline constexpr std::size_t kForegroundMessageMax = 16 * 1024;
+inline constexpr std::size_t kForegroundMessageMax = std::size_t{16} * 1024;
 
 // Texts beyond their bound are cut.
 Bytes Encode(const ToAttendant& message);
@@ -57,7 +57,7 @@ Result<ToCaller> DecodeToCaller(ByteView packet);
 
 // The workspace's copy goes another way, as packets too: pieces of a tar stream, then one of a
 // single byte; no piece is that short. Without that one the copy is not whole.
-inline constexpr std::size_t kCopyPieceMax = 64 * 1024;
+inline constexpr std::size_t kCopyPieceMax = std::size_t{64} * 1024;
 inline constexpr std::size_t kCopyEndSize = 1;
 
 }  // namespace soma::sandbox

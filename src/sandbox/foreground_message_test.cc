@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <string>
-#include <variant>
 
 #include "base/bytes.h"
 #include "base/error.h"

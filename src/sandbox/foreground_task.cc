@@ -24,6 +24,7 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "runtime/guest_link.h"
+#include "sandbox/foreground_end.h"
 #include "sys/fd.h"
 #include "sys/pseudo_terminal.h"
 #include "wire/message.h"

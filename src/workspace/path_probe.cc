@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "policy/decide.h"
 #include "policy/model.h"
 #include "policy/path_facts.h"
 #include "policy/path_pattern.h"
@@ -150,13 +151,16 @@ Result<std::vector<Entry>> ListDirectory(const std::string& path) {
   return out;
 }
 
-// Expands the glob patterns of hide rules over what exists. Symbolic links are not followed: what
+// Expands the glob patterns of rules over what exists. Symbolic links are not followed: what
 // they point to has its own name.
 class GlobWalk {
  public:
   explicit GlobWalk(std::vector<std::string>& found) : found_(found) {}
 
-  Status Expand(const std::string& pattern) {
+  Status Expand(const policy::PathRule& rule) {
+    const std::string& pattern = rule.pattern;
+    rule_ = StrCat(policy::VerdictWord(rule.verdict), " \"", EscapeForTerminal(pattern), "\" (",
+                   rule.origin.ToText(), ")");
     const std::size_t star = pattern.find('*');
     const std::string base = pattern.substr(0, std::max<std::size_t>(pattern.rfind('/', star), 1));
     return Walk(base, pattern, 0);
@@ -165,15 +169,14 @@ class GlobWalk {
  private:
   Status Walk(const std::string& directory, const std::string& pattern, std::size_t depth) {
     if (depth > kGlobDepthMax) {
-      return Fail(Errc::kOutOfRange, StrCat("hide \"", EscapeForTerminal(pattern),
-                                            "\" would have to look deeper than ", kGlobDepthMax,
-                                            " folders: ", EscapeForTerminal(directory)));
+      return Fail(Errc::kOutOfRange,
+                  StrCat(rule_, " would have to look deeper than ", kGlobDepthMax,
+                         " folders: name a smaller tree than ", EscapeForTerminal(directory)));
     }
     SOMA_ASSIGN(const std::vector<Entry> entries, ListDirectory(directory));
     for (const Entry& entry : entries) {
       if (++seen_ > kGlobEntriesMax) {
-        return Fail(Errc::kOutOfRange, StrCat("hide \"", EscapeForTerminal(pattern),
-                                              "\" would have to look at more than ",
+        return Fail(Errc::kOutOfRange, StrCat(rule_, " would have to look at more than ",
                                               kGlobEntriesMax, " files: name a smaller tree"));
       }
       const std::string path = StrCat(directory == "/" ? "" : directory, "/", entry.name);
@@ -188,6 +191,7 @@ class GlobWalk {
   }
 
   std::vector<std::string>& found_;
+  std::string rule_;  // the one at hand, in words
   std::size_t seen_ = 0;
 };
 
@@ -272,7 +276,7 @@ Result<policy::PathFacts> GatherPathFacts(const policy::Policy& policy) {
   for (const policy::FilesystemRules& layer : policy.filesystem) {
     for (const policy::PathRule& rule : layer.rules) {
       if (policy::HasGlob(rule.pattern)) {
-        SOMA_TRY(walk.Expand(rule.pattern));
+        SOMA_TRY(walk.Expand(rule));
       } else {
         paths.push_back(rule.pattern);
       }

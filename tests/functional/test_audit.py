@@ -123,8 +123,13 @@ def test_tail_follows(tools, caller, soma_bin):
 
 def test_wrong_use_is_one_clear_line_and_125(tools):
     for arguments in (["audit"], ["audit", "verify", "--head", "xyz"], ["nonsense"], ["key", "create", "--tenant", "Not A Name"],
-                      ["audit", "verify", "--journal", "/nonexistent"]):
+                      ["audit", "verify", "--journal", "/nonexistent"], ["audit", "tail", "--kind", "bogus"]):
         refused = tools(*arguments)
         assert refused.returncode == 125, arguments
         assert refused.stderr.startswith("soma: "), arguments
         assert refused.stdout == ""
+
+
+def test_an_unknown_kind_is_told_the_known_ones(tools):
+    refused = tools("audit", "tail", "--kind", "bogus")
+    assert "bogus" in refused.stderr and "refusal" in refused.stderr and "egress" in refused.stderr

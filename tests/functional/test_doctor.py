@@ -6,7 +6,7 @@ import os
 from conftest import BIN
 
 TOOLS = BIN / "soma-tools"
-LEVELS = ["process", "container", "gvisor", "microvm", "confidential"]
+LEVELS = ["process", "container", "gvisor", "microvm", "confidential", "emulated"]
 
 
 def doctor(caller, *around):
@@ -18,7 +18,7 @@ def doctor(caller, *around):
 
 def test_report_is_whole(caller):
     features, levels = doctor(caller)
-    assert len(features) == 23
+    assert len(features) == 24
     assert list(levels) == LEVELS
     for row in features.values():
         assert row["finding"] in ("proven", "absent", "unknown")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exit codes, signals, streams and terminals of `soma run` behave as if the sandbox were not there."""
+import json
 import os
 import pty
 import select
@@ -38,6 +39,7 @@ def test_not_found_and_not_executable(caller):
     (["--memory", "lots", "x"], "--memory must be a size"), (["--isolation", "vm", "x"], "--isolation must be"),
     (["--read", "/a", "--write", "/a", "x"], "contradicts"), (["--policy", "/no/such", "x"], "does not exist"),
     (["--profile", "x", "x"], "no built-in profile"), (["-C", "/", "x"], "root of the file system"),
+    (["-C", "", "x"], "-C needs a value that is not empty"), (["--read=", "x"], "--read needs a value"),
     (["-C", "/no/such/dir", "x"], "No such file"), (["-C", "/etc/passwd", "x"], "not a directory")])
 def test_bad_usage_is_one_clear_line_and_125(user, words, message):
     done = run(user, *words)
@@ -196,3 +198,27 @@ def test_interrupt_reaches_the_command_in_a_terminal(user):
         pass
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9, shown
     os.close(master)
+
+
+@pytest.mark.parametrize("words", [["run", "--help"], ["run", "--explain", "--", "true"], ["--help"], ["doctor"], ["audit", "tail"],
+                                   ["policy", "explain"], ["key", "create", "--tenant", "acme"]])
+def test_an_answer_that_does_not_arrive_is_a_failure(user, words):
+    """The disk behind standard output is full."""
+    assert run(user, "--", "true").returncode == 0  # so that there is a journal
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(user.wrap(["soma", *words]), env=user.environment(), cwd=user.home / "work", stdin=subprocess.DEVNULL,
+                              stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 125 and "standard output" in done.stderr, done.stderr
+
+
+def test_json_before_the_command_means_the_same(user):
+    for words in (["--json", "run"], ["run", "--json"]):
+        done = user.run(["soma", *words, "--", "echo", "out"], cwd=user.home / "work")
+        assert (done.returncode, done.stdout) == (0, "out\n"), done.stderr
+        assert json.loads(done.stderr)["exit_code"] == 0
+
+
+def test_a_path_that_is_not_there_is_said_to_open_nothing(user):
+    done = run(user, "--read", "/no/such/place", "--", "true")
+    assert done.returncode == 0
+    assert done.stderr == "soma: --read /no/such/place: there is nothing of that name, so it opens nothing\n"

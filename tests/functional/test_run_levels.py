@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 
 import pytest
 
@@ -51,6 +50,10 @@ def left_behind(home):
         if program.startswith(str(home)):
             left.append(f"{entry.name}:{program}")
     return left + [str(path) for name in ("sandboxes", "monitors", "run-launcher") for path in (home / "run").glob(f"{name}/*")]
+
+
+def launchers(home):
+    return [one for one in left_behind(home) if one.endswith("/soma-launcher")]
 
 
 @pytest.fixture
@@ -196,7 +199,43 @@ def test_a_time_limit_holds_for_an_agent_that_ends_nothing(place):
     shutil.copy2(TESTCASES / "hostile_agent", agent)
     done = run(place, "container", "sleep", "600", options=["--timeout", "1s"])
     assert done.returncode == 128 + 9, done.stderr
-    assert "time limit" in done.stderr
+    assert "its time is over (time = 1s, " in done.stderr
+
+
+HOG = "blocks = []\nwhile len(blocks) < 4096: blocks.append(b'x' * (1 << 20))"
+FORKS = """
+import os, signal, time
+made = []
+try:
+    while True:
+        made.append(os.fork())
+        if made[-1] == 0:
+            time.sleep(600)
+except OSError:
+    for pid in made:
+        os.kill(pid, signal.SIGKILL)
+    raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize("option, value, source, code, said", [
+    ("--memory", "100M", HOG, 137, "killed: out of memory (memory = 100M, --memory, by cgroup"),
+    ("--pids", "40", FORKS, 3, "times to start one more process (pids = 40, --pids, by cgroup")])
+def test_a_limit_that_was_hit_is_named(place, option, value, source, code, said):
+    report = place.home / "report.json"
+    done = run(place, "container", "python3", "-c", source, options=[option, value, "--report", report])
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert any(said in line for line in json.loads(report.read_text())["limits"])
+
+
+def test_explaining_runs_nothing(place, level):
+    done = run(place, level, "sh", "-c", "echo ran", options=["--explain"])
+    assert done.returncode == 0, done.stderr
+    assert "ran" not in done.stdout.splitlines()
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"level: {level} (--isolation)" and any(line.startswith("walls: ") for line in lines)
+    assert not (place.home / "run").exists() or not list((place.home / "run").glob("launcher*"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -220,10 +259,12 @@ def test_two_runs_share_a_launcher_and_the_last_one_stops_it(place):
         with start("echo ready; read line; exit 3") as second:
             assert second.stdout.readline() == "ready\n"
             first.communicate("\n", timeout=PATIENCE)
-            # The first one started the launcher; the second one's sandbox lives on without it.
-            time.sleep(0.5)
+            # The first one started the launcher and is through with its end; the second one's sandbox lives on.
+            assert launchers(place.home)
             assert second.poll() is None
             second.communicate("\n", timeout=PATIENCE)
+            # Nobody is left, so the second one stopped it before it ended.
+            assert not launchers(place.home)
     assert (first.returncode, second.returncode) == (0, 3)
 
 

@@ -92,8 +92,16 @@ def test_allowed_names_answer_and_the_rest_is_refused(place, world, level):
 
 
 def test_without_a_rule_every_attempt_is_refused_at_once_and_recorded(place, world, level):
-    done = run(place, world, level, f"{CURL} http://allowed.test:8080/; echo $?; {CURL} http://93.184.216.1:8080/ || echo refused")
+    report = place.home / "report.json"
+    done = run(place, world, level, f"{CURL} http://allowed.test:8080/; echo $?; {CURL} http://93.184.216.1:8080/ || echo refused",
+               ["--report", report])
     assert done.stdout == "6\nrefused\n", done.stderr
+    # Each with its reason, for a person and for a program.
+    assert "soma:   lookup allowed.test" in done.stderr and "soma:   connect 93.184.216.1:8080" in done.stderr
+    assert "to allow: --allow-net" in done.stderr
+    refusals = {(one["tried"], one["object"]): one for one in json.loads(report.read_text())["refusals"]}
+    assert all(one["rule"] and one["remedy"] for one in refusals.values())
+    assert {("lookup", "allowed.test"), ("connect", "93.184.216.1:8080")} <= set(refusals)
     assert decisions(place) == [("deny", "allowed.test"), ("deny", "93.184.216.1:8080")]
 
 

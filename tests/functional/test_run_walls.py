@@ -49,6 +49,17 @@ def test_keys_in_the_home_directory_are_not_there(caller):
     assert "id_ed25519" not in done.stdout
 
 
+def test_a_command_that_names_what_is_hidden_is_told(caller):
+    secret = caller.home / ".ssh/id_ed25519"
+    done = run(caller, "--", "cat", secret)
+    assert done.returncode == 1
+    assert f"the command names {secret}, which is hidden from it\nsoma:     rule: hide " in done.stderr
+    assert "built-in dev:" in done.stderr and "--read" in done.stderr
+    # Not when all went well, and not of what isn't there.
+    assert "hidden" not in run(caller, "--", "sh", "-c", f"cat {secret} || true").stderr.replace("Permission denied", "")
+    assert "which is hidden" not in run(caller, "--", "cat", caller.home / ".ssh/none").stderr
+
+
 def test_hidden_places_are_in_the_report(caller):
     report = caller.home / "report.json"
     assert run(caller, "--report", report, "--", "true").returncode == 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`soma serve` as its user starts it: what it refuses, and that two of them on one state never share anything."""
+import json
 import os
 import pathlib
 import shutil
@@ -17,8 +18,8 @@ from traces import Traces  # noqa: E402
 IDLE_KIB_MAX = 2048  # SPECIFICATION.md: monitor and guest agent of one sandbox together
 
 
-def serve(environment, *options):
-    return subprocess.run([BIN / "soma-tools", "serve", "--level", "container", *options], env=environment, capture_output=True, text=True,
+def serve(environment, *options, level="container"):
+    return subprocess.run([BIN / "soma-tools", "serve", "--level", level, *options], env=environment, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=60)
 
 
@@ -26,6 +27,21 @@ def serve(environment, *options):
 def test_an_address_without_a_port_is_refused(tmp_path, listen):
     done = serve({"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SOMA_STATE_DIR": str(tmp_path / "state")}, "--listen", listen)
     assert done.returncode == 125 and listen in done.stderr and "port" in done.stderr
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_level_that_the_machine_does_not_prove_is_refused_with_the_figure(tmp_path):
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SOMA_STATE_DIR": str(tmp_path / "state")}
+    levels = json.loads(subprocess.run([BIN / "soma-tools", "doctor", "--json"], env=environment, capture_output=True, text=True).stdout)
+    if [level for level in levels["levels"] if level["name"] == "microvm" and level["possible"]]:
+        skip("this machine proves KVM")
+    done = serve(environment, level="microvm")
+    [kvm] = [row for row in levels["features"] if row["name"] == "kvm"]
+    # The figure itself is measured anew each time.
+    words = kvm["evidence"].split()[:2]
+    assert done.returncode == 125 and " ".join(words) in done.stderr and "--level emulated" in done.stderr, (done.stderr, kvm)
+    done = serve(environment, level="vm")
+    assert done.returncode == 125 and "there are auto, container, emulated and microvm" in done.stderr
     assert not (tmp_path / "state").exists()
 
 

@@ -31,7 +31,7 @@ PROCESS = {
     "pins": "test_a_folder_above_a_hidden_name_stays_where_it_is[user]",
     "read-only": "test_metadata_below_a_read_only_path",
 }
-PROCESS_FILES = {"landlock": "test_walls_second_path.py"}  # on the first path the mount view holds too
+PROCESS_FILES = {"landlock": "test_walls_second_path.py", "pins": "test_pinned_folders.py"}  # on the first path the mount view holds too
 CONTAINER = {
     "user": "test_user_namespace_keeps_root_from_kernel_settings",
     "mount": "test_mount_view_keeps_files_of_the_host_out",

@@ -104,6 +104,75 @@ def test_a_rule_that_takes_away_below_another_refuses_it(user):
     assert "SECRET" not in done.stdout
 
 
+def test_a_compiler_finds_its_temporary_directory(user):
+    (user.home / "work/a.c").write_text("int main(void) { return 3; }\n")
+    user.own(user.home / "work")
+    done = run(user, shell("gcc a.c -o a && ./a"))
+    assert done.returncode == 3, done.stderr
+    assert not places(user)
+
+
+# In a chroot the kernel gives nobody a user namespace (user_namespaces(7)).
+FORBID_ROOT = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+place, work = sys.argv[1], sys.argv[2]
+assert libc.unshare(0x20000) == 0
+assert libc.mount(b"none", b"/", None, 0x40000 | 0x4000, None) == 0
+assert libc.mount(b"/", place.encode(), None, 0x1000 | 0x4000, None) == 0
+os.chroot(place)
+os.chdir(work)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def run_as_root(root, command, work):
+    place = root.home / "chroot"
+    place.mkdir(exist_ok=True)
+    return root.run([PYTHON, "-I", "-S", "-c", FORBID_ROOT, place, work, SOMA, "run", "--", *command])
+
+
+def test_root_runs_it_as_the_owner_of_the_workspace(root):
+    work = root.home / "work"
+    (work / "a.c").write_text("int main(void) { return 3; }\n")
+    for path in (work, work / "a.c"):
+        os.chown(path, 54321, 54321)
+    root.home.chmod(0o711)
+    done = run_as_root(root, shell("id -u; echo x > $TMPDIR/x && echo y > ~/y && gcc a.c -o a && ./a"), work)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == "54321\n" and "second path" in done.stderr
+    assert (work / "a").stat().st_uid == 54321
+    # Passed through, and nothing of root's state is seen.
+    assert (root.home / "state").stat().st_mode & 0o777 == 0o711
+    assert not places(root)
+
+
+def test_roots_own_workspace_is_refused(root):
+    root.home.chmod(0o711)
+    os.chown(root.home / "work", 0, 0)
+    done = run_as_root(root, ["touch", "made"], root.home / "work")
+    assert done.returncode == 125 and "belongs to root" in done.stderr and "start as that user" in done.stderr
+    assert not (root.home / "work/made").exists()
+
+
+def test_a_state_that_the_command_cannot_reach_is_said(root):
+    work = root.home / "work"
+    os.chown(work, 54321, 54321)
+    closed = root.home / "closed"
+    closed.mkdir(mode=0o700)
+    root.home.chmod(0o711)
+    place = root.home / "chroot"
+    place.mkdir()
+    done = root.run([PYTHON, "-I", "-S", "-c", FORBID_ROOT, place, work, SOMA, "run", "--", "true"], env={"SOMA_STATE_DIR": str(closed / "state")})
+    assert done.returncode == 125 and f"{closed}" in done.stderr and "chmod o+x" in done.stderr
+
+
+def test_what_the_command_closes_is_removed_all_the_same(user):
+    done = run(user, shell("cd $TMPDIR && mkdir -p a/b/c && touch a/b/c/f && chmod 000 a/b/c && chmod 500 a/b && chmod 000 a; true"))
+    assert done.returncode == 0, done.stderr
+    assert not places(user)
+
+
 # ---- attacks ----------------------------------------------------------------------------------------------------------------------
 
 def test_secrets_are_not_read(user):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """However a task ends, nothing of it is left: no process, mount, cgroup or file. The launcher is killed at random moments of its work."""
+import json
 import os
 import pathlib
 import random
@@ -80,6 +81,41 @@ def test_sigkill_of_the_launcher_with_cgroups(root):
     if probe.returncode != 0:
         conftest.skip(f"no cgroup can be made here: {probe.stderr.strip()}")
     kill_cycles(root, ["--memory", str(64 << 20), "--pids", "50"], COMMAND, 20)
+
+
+def test_an_empty_cgroup_whose_keeper_was_killed_too_is_swept_by_the_next_run(root):
+    need_user_namespaces(root)
+    before = left_cgroups()
+    report = root.home / "report.json"
+    run = [conftest.BIN / "soma", "run", "--pids", "50", "--report", report, "--"]
+    done = root.run([*run, "true"], cwd=root.home / "work")
+    if json.loads(report.read_text())["limits_regime"] != "cgroup":
+        conftest.skip("no cgroup can be made here")
+    assert done.returncode == 0 and left_cgroups() <= before
+    process = root.popen([*run, "sh", "-c", "echo up; read line"], cwd=root.home / "work", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "up\n"
+    made = [path for path in left_cgroups() - before if path.endswith(f"-{process.pid}")]
+    assert made
+    keepers = [int(child) for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+               if pathlib.Path(f"/proc/{child}/comm").read_text() == "soma-keeper\n"]
+    for pid in (*keepers, process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+    assert wait_until(lambda: not any(pathlib.Path(path, "cgroup.procs").read_text() for path in made))
+    assert set(made) <= left_cgroups(), "somebody else removed it: this shows nothing"
+    # One that is younger may be somebody's in another pid namespace who is just starting; one of a living process is that one's.
+    own = os.path.join(os.path.dirname(made[0]), f"soma-run-{os.getpid()}")
+    os.mkdir(own)
+    try:
+        os.utime(own, (1, 1))
+        assert root.run([*run, "true"], cwd=root.home / "work").returncode == 0
+        assert set(made) <= left_cgroups()
+        for path in made:
+            os.utime(path, (1, 1))
+        assert root.run([*run, "true"], cwd=root.home / "work").returncode == 0
+        assert left_cgroups() - before == {own}
+    finally:
+        os.rmdir(own)
 
 
 def test_cgroup_limits_hold(root):
