@@ -70,7 +70,8 @@ LimitHits ToHits(const control::SandboxStatus& status) {
   return {.memory_kills = status.memory_kills, .refused_forks = status.refused_forks};
 }
 
-// Kills and forgets; returns when no process is left. What is already gone is fine, and has no hits.
+// Kills and forgets; returns when no process is left. What is already gone is fine, and has no
+// hits.
 aio::Task<LimitHits> KillAndReap(std::shared_ptr<Launcher> launcher, std::string id) {
   SOMA_CO_ASSIGN(auto kill, RequestFor(control::Verb::kKill, id));
   auto killed = co_await launcher->Ask(std::move(kill), kKillPatience);
