@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/sqlite_sandbox_store.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/result.h"
+#include "base/text.h"
 #include "sandbox/record.h"
 #include "store/database.h"
 
@@ -20,10 +24,22 @@ constexpr std::array<std::string_view, 1> kMigrations = {
 
 }  // namespace
 
-Result<SqliteSandboxStore> SqliteSandboxStore::Open(const std::string& path) {
+Result<SqliteSandboxStore> SqliteSandboxStore::OpenAsIs(const std::string& path) {
   SOMA_ASSIGN(auto database, store::Database::Open(path, kMigrations));
   SOMA_TRY(database.Execute("PRAGMA synchronous = OFF"));
+  {
+    SOMA_ASSIGN(auto check, database.Prepare("PRAGMA quick_check(1)"));
+    SOMA_ASSIGN(const bool row, check.Step());
+    if (!row || check.Text(0) != "ok") return Fail(Errc::kDataLoss, StrCat(path, " is damaged"));
+  }
   return SqliteSandboxStore(std::move(database));
+}
+
+Result<SqliteSandboxStore> SqliteSandboxStore::Open(const std::string& path) {
+  auto store = OpenAsIs(path);
+  if (store || store.error().code() != Errc::kDataLoss) return store;
+  for (const char* part : {"", "-wal", "-shm"}) (void)::unlink(StrCat(path, part).c_str());
+  return OpenAsIs(path);
 }
 
 Status SqliteSandboxStore::Save(const SandboxRecord& record) {

@@ -19,7 +19,8 @@ namespace soma::sandbox {
 
 class SqliteSandboxStore final : public SandboxStore {
  public:
-  // `path` is a file in a directory that exists.
+  // `path` is a file in a directory that exists. One that a power cut has damaged begins anew: the
+  // sandboxes in it ended with the machine.
   static Result<SqliteSandboxStore> Open(const std::string& path);
 
   Status Save(const SandboxRecord& record) override;
@@ -27,6 +28,7 @@ class SqliteSandboxStore final : public SandboxStore {
   Result<std::vector<SandboxRecord>> LoadAll() override;
 
  private:
+  static Result<SqliteSandboxStore> OpenAsIs(const std::string& path);
   explicit SqliteSandboxStore(store::Database database) : database_(std::move(database)) {}
   store::Database database_;
 };
