@@ -61,7 +61,8 @@ struct HttpHead {
 class HttpReader {
  public:
   enum class Kind : std::uint8_t { kRequest, kResponse };
-  HttpReader(ByteStream& stream, Kind kind);
+  HttpReader(ByteStream& stream, Kind kind, std::chrono::nanoseconds body_stall_max);
+  HttpReader(ByteStream& stream, Kind kind);  // kBodyStallMax
   ~HttpReader();
   HttpReader(const HttpReader&) = delete;
   HttpReader& operator=(const HttpReader&) = delete;
@@ -71,9 +72,11 @@ class HttpReader {
   Task<HttpHead> ReadHead(bool no_body = false);
   // 0 at the end of the body.
   Task<std::size_t> ReadBody(std::span<std::uint8_t> out);
-  // The whole body; kOutOfRange beyond `size_max`.
+  // The whole body; kOutOfRange beyond `size_max`, at once when its head says so.
   Task<std::string> ReadWholeBody(std::size_t size_max);
   bool body_done() const;
+  // The last body stopped coming: nothing can follow it.
+  bool body_stalled() const;
   // Bytes that were read and belong to what follows; for a connection that stops being HTTP.
   Bytes TakeBuffered();
 
@@ -81,6 +84,7 @@ class HttpReader {
   struct State;
   Task<void> Fill(std::chrono::nanoseconds timeout);
   ByteStream& stream_;
+  std::chrono::nanoseconds body_stall_max_;
   std::unique_ptr<State> state_;
 };
 

@@ -178,7 +178,9 @@ void HttpExchange::Reset() {
   stream_.Reset();
 }
 
-bool HttpExchange::reusable() const { return !reset_ && !detached_ && head_.keep_alive; }
+bool HttpExchange::reusable() const {
+  return !reset_ && !detached_ && head_.keep_alive && !reader_.body_stalled();
+}
 
 namespace {
 

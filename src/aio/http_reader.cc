@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct HttpReader::State {
   Bytes input;
   std::size_t used = 0;  // of input
   bool ended = false;
+  bool stalled = false;
+  std::optional<std::uint64_t> content_length;
 
   ByteView pending() const { return ByteView(input).subspan(used); }
   void Use(std::size_t bytes) {
@@ -39,13 +42,16 @@ struct HttpReader::State {
   }
 };
 
-HttpReader::HttpReader(ByteStream& stream, Kind kind)
-    : stream_(stream), state_(std::make_unique<State>()) {
+HttpReader::HttpReader(ByteStream& stream, Kind kind, std::chrono::nanoseconds body_stall_max)
+    : stream_(stream), body_stall_max_(body_stall_max), state_(std::make_unique<State>()) {
   state_->kind = kind;
 }
+HttpReader::HttpReader(ByteStream& stream, Kind kind) : HttpReader(stream, kind, kBodyStallMax) {}
 HttpReader::~HttpReader() = default;
 
 bool HttpReader::body_done() const { return !state_->parser || state_->parser->done(); }
+
+bool HttpReader::body_stalled() const { return state_->stalled; }
 
 Bytes HttpReader::TakeBuffered() {
   const ByteView rest = state_->pending();
@@ -95,7 +101,9 @@ Task<HttpHead> HttpReader::ReadHead(bool no_body) {
     }
     SOMA_CO_TRY(co_await Fill(timeout));
   }
-  co_return state.parser->TakeHead();
+  HttpHead head = state.parser->TakeHead();
+  state.content_length = head.content_length;
+  co_return head;
 }
 
 Task<std::size_t> HttpReader::ReadBody(std::span<std::uint8_t> out) {
@@ -111,7 +119,11 @@ Task<std::size_t> HttpReader::ReadBody(std::span<std::uint8_t> out) {
       SOMA_CO_TRY(state.parser->FeedEnd());
       break;
     }
-    SOMA_CO_TRY(co_await Fill(kBodyStallMax));
+    const Status filled = co_await Fill(body_stall_max_);
+    if (!filled) {
+      state.stalled = filled.error().code() == Errc::kDeadlineExceeded;
+      co_return std::unexpected(filled.error());
+    }
   }
   co_return std::size_t{0};
 }
@@ -119,6 +131,9 @@ Task<std::size_t> HttpReader::ReadBody(std::span<std::uint8_t> out) {
 Task<std::string> HttpReader::ReadWholeBody(std::size_t size_max) {
   auto buffer = std::make_unique<std::array<std::uint8_t, std::size_t{16} * 1024>>();
   std::string whole;
+  if (state_->content_length.value_or(0) > size_max) {
+    co_return Fail(Errc::kOutOfRange, "the body is too large");
+  }
   for (;;) {
     SOMA_CO_ASSIGN(const std::size_t size, co_await ReadBody(*buffer));
     if (size == 0) co_return whole;

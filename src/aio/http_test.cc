@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -117,6 +118,34 @@ TEST(Http, RefusesABodyThatIsTooLarge) {
   EXPECT_TRUE(
       Talk("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n" + std::string(101, 'x'))
           .starts_with("HTTP/1.1 413 "));
+}
+
+TEST(Http, RefusesABodyThatIsTooLargeBeforeItComes) {
+  EXPECT_TRUE(Talk("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n")
+                  .starts_with("HTTP/1.1 413 "));
+}
+
+Job ReadStalled(Loop& loop, ByteStream& stream, bool& stalled) {
+  HttpReader reader(stream, HttpReader::Kind::kRequest, std::chrono::milliseconds(1));
+  EXPECT_TRUE(co_await reader.ReadHead());
+  const auto body = co_await reader.ReadWholeBody(100);
+  EXPECT_EQ(body.error().code(), Errc::kDeadlineExceeded);
+  stalled = reader.body_stalled();
+  loop.Stop();
+}
+
+TEST(Http, KnowsABodyThatStopsComing) {
+  int raw[2] = {-1, -1};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, raw), 0);
+  const Fd client(raw[0]);
+  constexpr std::string_view kPart = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc";
+  ASSERT_EQ(::write(client.get(), kPart.data(), kPart.size()), std::ssize(kPart));
+  Loop loop;
+  const auto stream = MakeSocketStream(loop, Fd(raw[1]));
+  bool stalled = false;
+  loop.SpawnRoot(ReadStalled(loop, *stream, stalled));
+  loop.Run();
+  EXPECT_TRUE(stalled);
 }
 
 TEST(Http, RefusesWhatTwoReadersCouldUnderstandDifferently) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/answers.h"
 
+#include <cerrno>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -49,6 +50,15 @@ int HttpStatusFor(Errc code) {
   return 500;
 }
 
+int HttpStatusFor(aio::HttpExchange& exchange, const Error& error) {
+  const bool late = error.code() == Errc::kDeadlineExceeded;
+  // It is the client who was late, not somebody behind us.
+  if (late && exchange.body().body_stalled()) return 408;
+  // Not 429: SDKs take that for "too often", and come again.
+  if (error.errno_value() == ENOSPC || error.errno_value() == EDQUOT) return 507;
+  return HttpStatusFor(error.code());
+}
+
 aio::Task<void> RespondJson(aio::HttpExchange& exchange, int status, const Json& body,
                             aio::HttpHeaders headers) {
   const std::string text = body.Write();
@@ -65,7 +75,7 @@ aio::Task<void> RespondError(aio::HttpExchange& exchange, int status, std::strin
 
 aio::Task<void> RespondError(aio::HttpExchange& exchange, const Error& error) {
   const std::string message = error.message();
-  co_return co_await RespondError(exchange, HttpStatusFor(error.code()), message);
+  co_return co_await RespondError(exchange, HttpStatusFor(exchange, error), message);
 }
 
 aio::Task<void> RespondNoSandbox(aio::HttpExchange& exchange, std::string_view sandbox_id) {

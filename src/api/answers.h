@@ -18,6 +18,8 @@ namespace soma::api {
 
 // Of the control face and of envd's plain endpoints.
 int HttpStatusFor(Errc code);
+// The same for an error of answering this request, of which more is known.
+int HttpStatusFor(aio::HttpExchange& exchange, const Error& error);
 
 aio::Task<void> RespondJson(aio::HttpExchange& exchange, int status, const parse::Json& body,
                             aio::HttpHeaders headers = {});

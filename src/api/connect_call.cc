@@ -11,6 +11,7 @@
 
 #include "aio/http.h"
 #include "aio/task.h"
+#include "api/answers.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "base/text.h"
@@ -51,7 +52,8 @@ aio::Task<Json> ReadConnectRequest(aio::HttpExchange& exchange) {
 }
 
 aio::Task<void> RespondConnectError(aio::HttpExchange& exchange, const Error& error) {
-  const int status = parse::ConnectCodeFor(error.code()).status;
+  const int status = exchange.body().body_stalled() ? HttpStatusFor(exchange, error)
+                                                    : parse::ConnectCodeFor(error.code()).status;
   const std::string body = ErrorShape(error).Write();
   co_return co_await exchange.Respond(status, "application/json", body);
 }

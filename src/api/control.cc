@@ -126,11 +126,13 @@ aio::Task<void> ControlFace::List(aio::HttpExchange& exchange, const parse::Http
   SOMA_CO_ASSIGN(ListQuery query, ReadListQuery(target));
   // The unversioned call has no pages.
   if (version == Generation::kV1) query.limit = SIZE_MAX;
-  std::vector<sandbox::SandboxRecord> records;
-  for (const auto& sandbox : manager_.List(tenant)) records.push_back(sandbox->record());
+  const std::vector<std::shared_ptr<sandbox::Sandbox>> sandboxes = manager_.List(tenant);
+  Records records;
+  records.reserve(sandboxes.size());
+  for (const auto& sandbox : sandboxes) records.push_back(&sandbox->record());
   const Page page = SelectPage(std::move(records), query);
   Json list = Json::MakeArray();
-  for (const auto& record : page.records) list.Append(ListedShape(record, manager_.limits()));
+  for (const auto* record : page.records) list.Append(ListedShape(*record, manager_.limits()));
   aio::HttpHeaders headers;
   if (!page.next_token.empty()) headers.Add("X-Next-Token", page.next_token);
   headers.Add("X-Total-Running", StrCat(page.total_running));

@@ -160,27 +160,27 @@ Result<ListQuery> ReadListQuery(const parse::HttpTarget& target) {
   return query;
 }
 
-Page SelectPage(std::vector<SandboxRecord> all, const ListQuery& query) {
+Page SelectPage(Records all, const ListQuery& query) {
   Page page;
-  std::erase_if(all, [&query](const SandboxRecord& record) { return !Matches(record, query); });
+  std::erase_if(all, [&query](const SandboxRecord* record) { return !Matches(*record, query); });
   if (!query.running) all.clear();
   page.total_running = all.size();
-  std::ranges::sort(all, [&query](const SandboxRecord& a, const SandboxRecord& b) {
-    const auto left = std::tie(a.started_at, a.id);
-    const auto right = std::tie(b.started_at, b.id);
+  std::ranges::sort(all, [&query](const SandboxRecord* a, const SandboxRecord* b) {
+    const auto left = std::tie(a->started_at, a->id);
+    const auto right = std::tie(b->started_at, b->id);
     return query.ascending ? left < right : right < left;
   });
-  for (SandboxRecord& record : all) {
+  for (const SandboxRecord* record : all) {
     if (query.after_time) {
-      const auto here = std::tie(record.started_at, record.id);
+      const auto here = std::tie(record->started_at, record->id);
       const auto last = std::tie(*query.after_time, query.after_id);
       if (query.ascending ? !(last < here) : !(here < last)) continue;
     }
     if (page.records.size() == query.limit) {
-      page.next_token = TokenFor(page.records.back());
+      page.next_token = TokenFor(*page.records.back());
       break;
     }
-    page.records.push_back(std::move(record));
+    page.records.push_back(record);
   }
   return page;
 }

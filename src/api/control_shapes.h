@@ -41,12 +41,16 @@ struct ListQuery {
 };
 Result<ListQuery> ReadListQuery(const parse::HttpTarget& target);
 
+// Of many sandboxes a page shows few: records are pointed at, not copied.
+using Records = std::vector<const sandbox::SandboxRecord*>;
+
 struct Page {
-  std::vector<sandbox::SandboxRecord> records;
+  Records records;
   std::string next_token;  // "" on the last page
   std::size_t total_running = 0;
 };
-Page SelectPage(std::vector<sandbox::SandboxRecord> all, const ListQuery& query);
+// Points to what `all` points to.
+Page SelectPage(Records all, const ListQuery& query);
 
 }  // namespace soma::api
 

@@ -69,7 +69,7 @@ aio::Task<void> RespondFileError(EnvdCall& call, const Error& error) {
   if (!call.sandbox->alive()) {
     co_return co_await RespondNoSandbox(call.exchange, call.sandbox->record().id);
   }
-  int status = HttpStatusFor(error.code());
+  int status = HttpStatusFor(call.exchange, error);
   if (error.code() == Errc::kResourceExhausted) status = 507;
   if (error.code() == Errc::kFailedPrecondition) status = 400;
   co_return co_await RespondError(call.exchange, status, error.message());

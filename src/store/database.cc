@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -35,8 +36,6 @@ Errc CodeFor(int code) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return Errc::kDataLoss;
-    case SQLITE_FULL:
-      return Errc::kResourceExhausted;
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_READONLY:
@@ -51,6 +50,7 @@ Errc CodeFor(int code) {
 }
 
 std::unexpected<Error> FailSql(sqlite3* database, int code, std::string_view doing) {
+  if ((code & 0xff) == SQLITE_FULL) return std::unexpected(Error::FromErrno(ENOSPC, doing));
   const char* text = database != nullptr ? ::sqlite3_errmsg(database) : ::sqlite3_errstr(code);
   return Fail(CodeFor(code), StrCat(doing, ": ", std::string_view(text)));
 }

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 import sys
 
@@ -43,6 +44,17 @@ def test_a_level_that_the_machine_does_not_prove_is_refused_with_the_figure(tmp_
     done = serve(environment, level="vm")
     assert done.returncode == 125 and "there are auto, container, emulated and microvm" in done.stderr
     assert not (tmp_path / "state").exists()
+
+
+def test_the_key_on_the_disk_is_for_its_owner_only():
+    if os.geteuid() != 0:
+        skip("containers with a range of ids need the launcher that runs as root")
+    with Server("container") as server:
+        path = server.home / "state/server/serve.key"
+        assert path.read_text() == server.key
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        owner = int(pathlib.Path(f"/proc/{server.server_pid()}/status").read_text().split("Uid:")[1].split()[0])
+        assert path.stat().st_uid == owner
 
 
 def test_a_second_one_on_the_same_state_leaves_the_first_alone():
