@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/control.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -187,19 +188,32 @@ aio::Task<void> ControlFace::Metrics(aio::HttpExchange& exchange, const parse::H
                  co_await sandbox->link().Call(wire::GetStats{}, seconds(5)));
   const auto* stats = std::get_if<wire::Stats>(&reply);
   if (stats == nullptr) co_return Fail(Errc::kInternal, "the guest gives no statistics");
+  // A container sees the machine's memory and processors as its own.
+  const auto measured = co_await sandbox->handle().GetStats();
+  wire::Stats shown = *stats;
+  if (measured) {
+    const auto& limits = manager_.limits();
+    shown.cpu_count = std::max(1U, limits.cpu_percent_max / 100);
+    shown.cpu_used_us = measured->cpu_microseconds;
+    shown.memory_total_bytes = limits.memory_bytes_max;
+    shown.memory_used_bytes = measured->memory_bytes;
+    shown.memory_cache_bytes = measured->memory_cache_bytes;
+    shown.uptime_ms = static_cast<std::uint64_t>(
+        std::chrono::floor<std::chrono::milliseconds>(now - sandbox->record().started_at).count());
+  }
   Json sample = Json::MakeObject();
   sample.Set("timestamp", Json(parse::FormatTimestamp(now)));
   sample.Set("timestampUnix",
              Json(std::int64_t{std::chrono::floor<seconds>(now).time_since_epoch().count()}));
-  sample.Set("cpuCount", Json(std::int64_t{stats->cpu_count}));
-  const double up_us = static_cast<double>(stats->uptime_ms) * 1000.0;
+  sample.Set("cpuCount", Json(std::int64_t{shown.cpu_count}));
+  const double up_us = static_cast<double>(shown.uptime_ms) * 1000.0;
   sample.Set("cpuUsedPct",
-             Json(up_us > 0 ? static_cast<double>(stats->cpu_used_us) * 100.0 / up_us : 0.0));
-  sample.Set("memUsed", Json(stats->memory_used_bytes));
-  sample.Set("memTotal", Json(stats->memory_total_bytes));
-  sample.Set("memCache", Json(stats->memory_cache_bytes));
-  sample.Set("diskUsed", Json(stats->disk_used_bytes));
-  sample.Set("diskTotal", Json(stats->disk_total_bytes));
+             Json(up_us > 0 ? static_cast<double>(shown.cpu_used_us) * 100.0 / up_us : 0.0));
+  sample.Set("memUsed", Json(shown.memory_used_bytes));
+  sample.Set("memTotal", Json(shown.memory_total_bytes));
+  sample.Set("memCache", Json(shown.memory_cache_bytes));
+  sample.Set("diskUsed", Json(shown.disk_used_bytes));
+  sample.Set("diskTotal", Json(shown.disk_total_bytes));
   list.Append(std::move(sample));
   co_return co_await RespondJson(exchange, 200, list);
 }

@@ -287,6 +287,9 @@ Packet Encode(const Reply& reply) {
   }
   writer.Put(reply.status.memory_kills);
   writer.Put(reply.status.refused_forks);
+  writer.Put(reply.usage.memory_bytes);
+  writer.Put(reply.usage.memory_cache_bytes);
+  writer.Put(reply.usage.cpu_microseconds);
   return ToPacket(bytes);
 }
 
@@ -318,6 +321,9 @@ Result<Reply> DecodeReply(ByteView packet) {
   reader.GetRaw(reader.ok() ? kDescriptorsMax - reply.descriptor_count : 0);
   reply.status.memory_kills = reader.Get<std::uint32_t>();
   reply.status.refused_forks = reader.Get<std::uint32_t>();
+  reply.usage.memory_bytes = reader.Get<std::uint64_t>();
+  reply.usage.memory_cache_bytes = reader.Get<std::uint64_t>();
+  reply.usage.cpu_microseconds = reader.Get<std::uint64_t>();
   FinishPacket(reader);
   if (!reader.ok()) return Fail(Errc::kInvalidArgument, "a reply is malformed");
   if (!std::ranges::equal(Encode(reply), packet)) {

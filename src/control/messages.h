@@ -181,6 +181,15 @@ struct LauncherInfo {
   friend bool operator==(const LauncherInfo&, const LauncherInfo&) = default;
 };
 
+// What a sandbox takes, as its cgroups say; all zero where there are none.
+struct SandboxUsage {
+  std::uint64_t memory_bytes = 0;  // without memory_cache_bytes
+  std::uint64_t memory_cache_bytes = 0;
+  std::uint64_t cpu_microseconds = 0;  // since its start
+
+  friend bool operator==(const SandboxUsage&, const SandboxUsage&) = default;
+};
+
 inline constexpr std::size_t kDetailBytesMax = 120;
 
 struct Reply {
@@ -191,6 +200,7 @@ struct Reply {
   std::string detail;  // only when not ok: one line, cut to kDetailBytesMax, printable ASCII
   SandboxStatus status;
   LauncherInfo launcher;  // kHello
+  SandboxUsage usage;     // kStatus, from the launcher
   // Descriptors in the order in which SCM_RIGHTS carries them; `descriptor_count` are valid.
   std::array<DescriptorKind, kDescriptorsMax> descriptors{};
   std::uint8_t descriptor_count = 0;

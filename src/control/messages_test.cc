@@ -56,6 +56,7 @@ TEST(Messages, ReplyRoundTrips) {
   reply.ok = false;
   reply.code = Errc::kResourceExhausted;
   reply.detail = "no slot is free";
+  reply.usage = {.memory_bytes = 1, .memory_cache_bytes = 2, .cpu_microseconds = 3};
   reply.status.sandbox = *SandboxId::Create("abc");
   reply.status.state = SandboxState::kExited;
   reply.status.exit_code = 3;

@@ -52,6 +52,7 @@ class SlotCgroup {
   void Kill() const;
   // How often its limits were hit so far.
   sys::CgroupHits Hits() const;
+  control::SandboxUsage Usage() const;
   // True when the directories are gone; false while processes are still leaving.
   bool Remove() const;
 

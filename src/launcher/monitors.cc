@@ -71,6 +71,7 @@ void Worker::OnMonitorReply(Sandbox& sandbox, Reply reply, std::vector<Fd> descr
   reply.sequence = pending.sequence;
   if (reply.ok) sandbox.status.lease_remaining_ms = reply.status.lease_remaining_ms;
   if (sandbox.frozen) reply.status.state = SandboxState::kFrozen;
+  if (reply.ok && pending.verb == Verb::kStatus) reply.usage = sandbox.cgroup->Usage();
   Send(pending.client, reply);
 }
 

@@ -63,11 +63,11 @@ struct Death {
   std::string reason;  // "killed", "lease ended", "pid 1 exited with 1", …: for people
 };
 
+// What a sandbox takes, measured from outside.
 struct Stats {
-  std::uint64_t memory_bytes = 0;
-  std::uint64_t cpu_microseconds = 0;
-  std::uint32_t processes = 0;
-  std::uint64_t disk_bytes = 0;
+  std::uint64_t memory_bytes = 0;  // without memory_cache_bytes
+  std::uint64_t memory_cache_bytes = 0;
+  std::uint64_t cpu_microseconds = 0;  // since its start
 };
 
 struct Capabilities {
@@ -106,6 +106,7 @@ class SandboxHandle {
   // What it occupied (disk, mounts, cgroup, ids) is cleaned up after that, whoever dies meanwhile,
   // and used for nothing else before. Idempotent.
   virtual aio::Task<void> Stop() = 0;
+  // kUnimplemented where only the guest knows.
   virtual aio::Task<Stats> GetStats() = 0;
   // After Stop.
   virtual LimitHits Hits() const { return {}; }

@@ -57,6 +57,24 @@ def test_the_key_on_the_disk_is_for_its_owner_only():
         assert path.stat().st_uid == owner
 
 
+def test_metrics_are_the_sandbox_s_not_the_machine_s():
+    if os.geteuid() != 0:
+        skip("containers with a range of ids need the launcher that runs as root")
+    with Server("container") as server:
+        box = server.create()
+        [before] = server.request("GET", f"/sandboxes/{box.id}/metrics")[2]
+        machine = int(pathlib.Path("/proc/meminfo").read_text().split()[1]) * 1024
+        assert before["memTotal"] < machine and 0 < before["memUsed"] < before["memTotal"]
+        # Half a second of work of its own, and 30 MiB that it holds.
+        status, _ = box.run("timeout 0.5 sh -c 'while :; do :; done'; head -c 30m /dev/zero > /dev/shm/held")
+        assert status == 0
+        [after] = server.request("GET", f"/sandboxes/{box.id}/metrics")[2]
+        held = after["memUsed"] + after["memCache"] - before["memUsed"] - before["memCache"]
+        assert held >= 25 << 20
+        assert after["cpuUsedPct"] > before["cpuUsedPct"] or after["cpuUsedPct"] > 1
+        assert 0 < after["diskUsed"] < after["diskTotal"] <= 4 << 30
+
+
 def test_a_second_one_on_the_same_state_leaves_the_first_alone():
     if os.geteuid() != 0:
         skip("containers with a range of ids need the launcher that runs as root")

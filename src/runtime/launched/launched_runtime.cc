@@ -90,9 +90,10 @@ aio::Task<LimitHits> KillAndReap(std::shared_ptr<Launcher> launcher, std::string
 
 class LaunchedSandbox final : public SandboxHandle {
  public:
-  LaunchedSandbox(std::shared_ptr<Launcher> launcher, std::string id,
+  LaunchedSandbox(std::shared_ptr<Launcher> launcher, control::Level level, std::string id,
                   ControlConnection::Answer answer)
       : launcher_(std::move(launcher)),
+        level_(level),
         id_(std::move(id)),
         wire_(answer.Take(control::DescriptorKind::kWire)),
         captures_{.tcp4 = answer.Take(control::DescriptorKind::kCaptureTcp4),
@@ -143,7 +144,20 @@ class LaunchedSandbox final : public SandboxHandle {
   LimitHits Hits() const override { return hits_; }
 
   aio::Task<Stats> GetStats() override {
-    co_return Fail(Errc::kUnimplemented, "the launcher gives no statistics; ask the guest");
+    // What a machine's monitor takes says nothing about what is free inside.
+    if (level_ != control::Level::kContainer) {
+      co_return Fail(Errc::kUnimplemented, "the machine's own figures are the guest's");
+    }
+    SOMA_CO_ASSIGN(auto request, RequestFor(control::Verb::kStatus, id_));
+    const std::shared_ptr<Launcher> launcher = launcher_;
+    SOMA_CO_ASSIGN(const auto answer, co_await launcher->Ask(std::move(request), kQuick));
+    const control::SandboxUsage& usage = answer.reply.usage;
+    if (usage == control::SandboxUsage{}) {
+      co_return Fail(Errc::kUnimplemented, "this launcher has no cgroups");
+    }
+    co_return Stats{.memory_bytes = usage.memory_bytes,
+                    .memory_cache_bytes = usage.memory_cache_bytes,
+                    .cpu_microseconds = usage.cpu_microseconds};
   }
 
  private:
@@ -156,6 +170,7 @@ class LaunchedSandbox final : public SandboxHandle {
   }
 
   std::shared_ptr<Launcher> launcher_;
+  control::Level level_;
   std::string id_;
   LimitHits hits_;
   Fd wire_;
@@ -214,7 +229,7 @@ aio::Task<std::unique_ptr<SandboxHandle>> LaunchedRuntime::Start(StartRequest st
   request.lease_seconds = LeaseSeconds(start.lease);
   request.token = start.token;
   SOMA_CO_ASSIGN(auto answer, co_await launcher_->Ask(std::move(request), kStartPatience));
-  co_return std::make_unique<LaunchedSandbox>(launcher_, std::move(start.sandbox_id),
+  co_return std::make_unique<LaunchedSandbox>(launcher_, level_, std::move(start.sandbox_id),
                                               std::move(answer));
 }
 
@@ -223,7 +238,8 @@ aio::Task<std::unique_ptr<SandboxHandle>> LaunchedRuntime::Attach(std::string sa
   SOMA_CO_ASSIGN(auto request, RequestFor(control::Verb::kAttach, sandbox_id));
   request.token = token;
   SOMA_CO_ASSIGN(auto answer, co_await launcher_->Ask(std::move(request), kQuick));
-  co_return std::make_unique<LaunchedSandbox>(launcher_, std::move(sandbox_id), std::move(answer));
+  co_return std::make_unique<LaunchedSandbox>(launcher_, level_, std::move(sandbox_id),
+                                              std::move(answer));
 }
 
 aio::Task<std::vector<std::string>> LaunchedRuntime::List() {
