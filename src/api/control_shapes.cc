@@ -96,7 +96,7 @@ Status ReadToken(const std::string& token, ListQuery& query) {
 Json SandboxShape(const SandboxRecord& record, std::string_view domain) {
   Json object = Json::MakeObject();
   SetCommon(object, record);
-  if (!record.envd_token.empty()) object.Set("envdAccessToken", Json(record.envd_token));
+  object.Set("envdAccessToken", Json(record.envd_token));
   object.Set("trafficAccessToken",
              record.traffic_token.empty() ? Json() : Json(record.traffic_token));
   SetDomain(object, domain);
@@ -108,7 +108,7 @@ Json DetailShape(const SandboxRecord& record, const runtime::Limits& limits,
   Json object = Json::MakeObject();
   SetCommon(object, record);
   SetRunning(object, record, limits);
-  if (!record.envd_token.empty()) object.Set("envdAccessToken", Json(record.envd_token));
+  object.Set("envdAccessToken", Json(record.envd_token));
   object.Set("allowInternetAccess",
              record.network.allow_internet ? Json(*record.network.allow_internet) : Json());
   SetDomain(object, domain);

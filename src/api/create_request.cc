@@ -104,9 +104,9 @@ Result<sandbox::CreateRequest> ReadCreateRequest(const Json& body, Generation ve
   SOMA_ASSIGN(request.environment, parse::OptionalStringMap(body, "envVars"));
   SOMA_ASSIGN(request.network, ReadNetwork(body));
   SOMA_ASSIGN(const auto secure, parse::OptionalBool(body, "secure"));
-  // v2 is always secured.
-  request.secure = version == Generation::kV2 || secure.value_or(false);
-  if (!request.network.allow_public_traffic && !request.secure) {
+  // Every sandbox is secured here; SDKs send the token that they are given, asked for or not.
+  const bool says_secure = version == Generation::kV2 || secure.value_or(false);
+  if (!request.network.allow_public_traffic && !says_secure) {
     return Fail(Errc::kInvalidArgument, "\"allowPublicTraffic\": false needs \"secure\": true");
   }
   return request;

@@ -119,7 +119,7 @@ Result<std::shared_ptr<sandbox::Sandbox>> EnvdFace::Prove(
     return manager_.FindBySignature(ClaimOf(exchange.head().method, target));
   }
   // The signature counts only where no token was given (e2b.md section 3.5).
-  if (token == nullptr && is_signed && !sandbox->record().envd_token.empty()) {
+  if (token == nullptr && is_signed) {
     SOMA_TRY(sandbox->CheckSignature(ClaimOf(exchange.head().method, target), manager_.Now()));
     return sandbox;
   }

@@ -28,9 +28,7 @@ using parse::ParseJson;
 TEST(CreateRequest, GenerationsDiffer) {
   const Json body = *ParseJson(R"({"templateID":"base"})");
   EXPECT_EQ(ReadCreateRequest(body, Generation::kV1)->timeout, std::chrono::seconds(15));
-  EXPECT_FALSE(ReadCreateRequest(body, Generation::kV1)->secure);
   EXPECT_EQ(ReadCreateRequest(body, Generation::kV2)->timeout, std::chrono::seconds(300));
-  EXPECT_TRUE(ReadCreateRequest(body, Generation::kV2)->secure);
 }
 
 TEST(CreateRequest, ReadsTheNetworkObject) {

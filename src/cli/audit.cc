@@ -31,7 +31,7 @@ namespace {
 
 struct AuditOptions {
   std::string directory;
-  std::string head;
+  std::optional<std::string> head;
   std::string kind;
   std::string run;
   std::size_t count = 20;
@@ -155,8 +155,9 @@ void PrintReport(const Context& context, const audit::VerifyReport& report) {
 
 Status RunVerify(Context& context, const AuditOptions& options) {
   std::optional<audit::Digest> head;
-  if (!options.head.empty()) {
-    head = audit::ParseDigest(options.head);
+  // Also where it is empty: a file that was to hold it and is missing must not look like a check.
+  if (options.head) {
+    head = audit::ParseDigest(*options.head);
     if (!head) return Fail(Errc::kInvalidArgument, "--head wants 64 hexadecimal digits");
   }
   SOMA_ASSIGN(const std::string directory, JournalDirectory(options));

@@ -120,7 +120,7 @@ Result<SandboxRecord> SandboxManager::MakeRecord(const CreateRequest& request) {
   record.metadata = request.metadata;
   record.environment = request.environment;
   record.network = request.network;
-  if (request.secure) record.envd_token = crypto::RandomHex(parts_.random, 20);
+  record.envd_token = crypto::RandomHex(parts_.random, 20);
   if (!request.network.allow_public_traffic) {
     record.traffic_token = crypto::RandomHex(parts_.random, 20);
   }
@@ -295,7 +295,6 @@ std::vector<std::shared_ptr<Sandbox>> SandboxManager::List(std::string_view tena
 Result<std::shared_ptr<Sandbox>> SandboxManager::FindBySignature(const FileSignature& claim) {
   const WallTime now = parts_.clock.Now();
   for (const auto& [id, sandbox] : sandboxes_) {
-    if (sandbox->record().envd_token.empty()) continue;
     const Status status = sandbox->CheckSignature(claim, now);
     if (status) return sandbox;
     // Signed by this one's token, but too late: say that, not "invalid".

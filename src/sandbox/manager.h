@@ -43,7 +43,6 @@ struct CreateRequest {
   parse::StringPairs metadata;
   parse::StringPairs environment;
   NetworkWish network;
-  bool secure = true;
 };
 
 struct ManagerOptions {

@@ -37,7 +37,7 @@ struct SandboxRecord {
   parse::StringPairs metadata;
   parse::StringPairs environment;
   NetworkWish network;
-  std::string envd_token;          // "" = the envd face asks for none (v1 with secure=false)
+  std::string envd_token;          // of the envd face; always there
   std::string traffic_token;       // "" = none
   wire::LinkSecret link_secret{};  // between server and guest
   std::array<std::uint8_t, 32>

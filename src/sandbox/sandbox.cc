@@ -35,7 +35,7 @@ Sandbox::Sandbox(aio::Loop& loop, SandboxRecord record,
 Sandbox::~Sandbox() = default;
 
 bool Sandbox::EnvdTokenMatches(std::string_view token) const {
-  return record_.envd_token.empty() ||
+  return !record_.envd_token.empty() &&
          crypto::EqualInConstantTime(AsBytes(record_.envd_token), AsBytes(token));
 }
 

@@ -12,7 +12,7 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from serving import Server, output_of  # noqa: E402
+from serving import Box, Server, output_of  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,16 @@ def test_the_envd_face_needs_the_sandboxes_own_token(server, box):
     neighbour = server.create()
     assert box.rpc("process.Process/List", {}, headers={"X-Access-Token": neighbour.made["envdAccessToken"]})[0] == 401
     neighbour.kill()
+
+
+def test_a_sandbox_that_asks_for_no_token_has_one_all_the_same(server):
+    """The first generation's `secure` is false unless given; whoever knows an id must not be let in by that."""
+    status, _, made = server.request("POST", "/sandboxes", {"templateID": "base", "secure": False})
+    assert status == 201 and made["envdAccessToken"]
+    box = Box(server, made)
+    assert box.rpc("process.Process/List", {}, headers={"X-Access-Token": ""})[0] == 401
+    assert box.rpc("process.Process/List", {})[0] == 200
+    box.kill()
 
 
 def test_internal_routes_do_not_exist_outside(box):

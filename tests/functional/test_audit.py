@@ -122,8 +122,9 @@ def test_tail_follows(tools, caller, soma_bin):
 
 
 def test_wrong_use_is_one_clear_line_and_125(tools):
-    for arguments in (["audit"], ["audit", "verify", "--head", "xyz"], ["nonsense"], ["key", "create", "--tenant", "Not A Name"],
-                      ["audit", "verify", "--journal", "/nonexistent"], ["audit", "tail", "--kind", "bogus"]):
+    for arguments in (["audit"], ["audit", "verify", "--head", "xyz"], ["audit", "verify", "--head", ""], ["nonsense"],
+                      ["key", "create", "--tenant", "Not A Name"], ["audit", "verify", "--journal", "/nonexistent"],
+                      ["audit", "tail", "--kind", "bogus"]):
         refused = tools(*arguments)
         assert refused.returncode == 125, arguments
         assert refused.stderr.startswith("soma: "), arguments
