@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <expected>
@@ -65,18 +66,22 @@ class LevelRun {
     SOMA_ASSIGN(sandbox::HostSignals signals, sandbox::HostSignals::Catch());
     SOMA_TRY(LoadPolicy());
     if (options_.explain) return Explain();
-    SOMA_TRY(CheckMachine());
     setting_.journal_directory = state_ + "/journal";
     SOMA_TRY(sys::MakeServiceDirectory(setting_.journal_directory));
     SOMA_ASSIGN(const auto journal, audit::Journal::Open({.directory = setting_.journal_directory,
                                                           .run = run_id_,
                                                           .clock = &context_.clock}));
+    front::RunRecord record(*journal, run_id_);
+    if (Status fine = CheckMachine(); !fine) {
+      (void)record.NotStarted(Join(options_.command, " "), fine.error().message());
+      (void)journal->Close();
+      return std::unexpected(std::move(fine).error());
+    }
     PrepareEgress();
     Describe();
     Tell(report_.notes);
     SOMA_ASSIGN(LauncherUse launcher, LauncherUse::Begin());
     setting_.launcher_socket = launcher.socket();
-    front::RunRecord record(*journal, run_id_);
     Status recorded = record.Start(report_, policy_);
     Result<sandbox::ForegroundEnd> end = Fail(Errc::kInternal, "not run");
     if (recorded) {
@@ -212,6 +217,8 @@ class LevelRun {
     report_.hits = {.out_of_memory_kills = end->hits.memory_kills,
                     .refused_forks = end->hits.refused_forks,
                     .timed_out = end->task.timed_out};
+    // Over at the very moment of its limit: the limit is what is told, so it is what counts.
+    if (end->task.timed_out && report_.exit_code == 0) report_.exit_code = 128 + SIGKILL;
     if (end->hidden > 0) {
       report_.notices.push_back(StrCat(end->hidden, " hidden paths were not copied"));
     }

@@ -93,6 +93,14 @@ class Run {
   Result<int> Execute() {
     NameRun();
     SOMA_TRY(LoadPolicy());
+    Result<int> done = Decide();
+    // A run that the policy refuses is a decision like every other.
+    if (!done && !options_.explain && !decided_) RecordRefused(done.error());
+    return done;
+  }
+
+ private:
+  Result<int> Decide() {
     SOMA_ASSIGN(const plan::LevelChoice choice, ChooseLevel());
     report_.level = LevelName(choice.level);
     report_.level_reason = choice.reason;
@@ -101,13 +109,29 @@ class Run {
     } else if (choice.level == policy::Level::kProcess) {
       SOMA_TRY(PlanWalls());
     } else {
+      decided_ = true;
       return std::unexpected(HandOverRun(options_, handover_));
     }
     if (options_.explain) return Explain();
+    if (options_.report) {
+      SOMA_ASSIGN(ReportFile opened, ReportFile::Open(*options_.report));
+      report_file_.emplace(std::move(opened));
+    }
+    decided_ = true;
     return Launch();
   }
 
- private:
+  void RecordRefused(const Error& why) {
+    const auto state = sys::StateDirectory();
+    if (!state) return;
+    const auto journal = audit::Journal::Open(
+        {.directory = *state + "/journal", .run = report_.run_id, .clock = &clock_});
+    if (!journal) return;  // the refusal itself is said in any case
+    (void)RunRecord(**journal, report_.run_id)
+        .NotStarted(Join(options_.command, " "), why.message());
+    (void)(*journal)->Close();
+  }
+
   Status LoadPolicy() {
     handover_.context.home = workspace::RealHome(Variable("HOME"));
     SOMA_ASSIGN(
@@ -122,12 +146,27 @@ class Run {
     SOMA_ASSIGN(policy_,
                 policy::Load(handover_.context, handover_.sources, handover_.command_line));
     SOMA_TRY(CheckOwnPlaces());
+    SOMA_TRY(CheckWholeTree());
     report_.profile = policy_.profile;
     report_.workspace = policy_.workspace;
     report_.command = options_.command;
     report_.limits = policy_.limits;
     report_.notices = policy_.notices;
     NoticeMissingPaths();
+    return {};
+  }
+
+  // The root of the view is none of the host's folders, and no rule can make it one.
+  Status CheckWholeTree() const {
+    for (const policy::FilesystemRules& layer : policy_.filesystem) {
+      for (const policy::PathRule& rule : layer.rules) {
+        if (rule.pattern != "/" || rule.verdict == policy::PathVerdict::kHide) continue;
+        return Fail(Errc::kInvalidArgument,
+                    StrCat(rule.origin.ToText(),
+                           ": \"/\" is the whole tree, which default = \"read\" or \"hide\" under "
+                           "[filesystem] decides about"));
+      }
+    }
     return {};
   }
 
@@ -295,7 +334,6 @@ class Run {
     }
     PolicyJudge judge(policy_, plan_.view, broker.has_value());
     std::optional<Error> record_failure;
-    bool begun = false;
     // From here on one process at a time has work. Not earlier: a broker, and whoever runs the
     // levels above, live on and must have every CPU.
     sys::StayOnThisCpu stay;
@@ -314,13 +352,13 @@ class Run {
                                         record_failure = status.error();
                                     },
                                 .before_start = [&](walls::CaptureSockets sockets) -> Status {
-                                  begun = true;
+                                  begun_ = true;
                                   stay.Release();
                                   if (broker) SOMA_TRY(broker->Serve(std::move(sockets)));
                                   return record.Start(report_, policy_);
                                 }};
     auto end = RunSession(session);
-    if (!end && !begun) {
+    if (!end && !begun_) {
       SOMA_ASSIGN(const bool with_less, PlanWithLess());
       if (with_less) end = RunSession(session);
     }
@@ -369,7 +407,7 @@ class Run {
         WriteLine(STDERR_FILENO, StrCat("soma: ", notice));
       WriteText(STDERR_FILENO, SummaryText(report_));
     }
-    if (options_.report) SOMA_TRY(WriteFile(*options_.report, ReportJson(report_)));
+    if (report_file_) SOMA_TRY(report_file_->Write(ReportJson(report_)));
     return report_.exit_code;
   }
 
@@ -382,6 +420,9 @@ class Run {
   walls::RunIdentity identity_;
   plan::TaskPlan plan_;
   std::optional<PrivatePlace> place_;
+  std::optional<ReportFile> report_file_;
+  bool decided_ = false;
+  bool begun_ = false;
   RunReport report_;
 };
 

@@ -35,6 +35,7 @@ def test_not_found_and_not_executable(caller):
 
 
 @pytest.mark.parametrize("words, message", [
+    (["--read", "/", "--", "true"], "whole tree"),
     ([], "no command given"), (["--"], "no command given"), (["--nope", "x"], "--nope is no option"),
     (["--memory", "lots", "x"], "--memory must be a size"), (["--isolation", "vm", "x"], "--isolation must be"),
     (["--read", "/a", "--write", "/a", "x"], "contradicts"), (["--policy", "/no/such", "x"], "does not exist"),

@@ -141,6 +141,32 @@ def test_without_a_journal_nothing_starts(caller, canary):
     assert not (canary / "started").exists()
 
 
+def test_a_report_goes_where_its_folder_was_at_the_start(caller, canary):
+    """The command may swap the folder for a link; what holds the report's place is the folder, not its name."""
+    work = caller.home / "work"
+    folder = work / "out"
+    folder.mkdir()
+    caller.own(work)
+    (canary / "r.json").write_text("precious")
+    done = run(caller, "--report", folder / "r.json", "--", "sh", "-c", f"mv out away && ln -s {canary} out")
+    assert done.returncode == 0, done.stderr
+    assert (canary / "r.json").read_text() == "precious"
+    assert json.loads((work / "away/r.json").read_text())["exit_code"] == 0
+    done = run(caller, "--report", work / "gone/r.json", "--", "touch", "started")
+    assert done.returncode == 125 and "gone/r.json" in done.stderr and not (work / "started").exists()
+    done = run(caller, "--report", work / "lost.json", "--", "rm", "-f", "lost.json")
+    assert done.returncode == 125 and "removed by the command" in done.stderr
+
+
+def test_a_refused_run_is_in_the_record(caller):
+    done = run(caller, "--profile", "enterprise", "--isolation", "process", "--", "true")
+    assert done.returncode == 125
+    tail = caller.run(["soma", "audit", "tail", "--json", "-n", "1"])
+    event = json.loads(tail.stdout)
+    assert (event["kind"], event["verdict"], event["subject"]) == ("policy_decision", "deny", "true"), event
+    assert event["rule"] and event["rule"] in done.stderr
+
+
 def test_what_is_somas_own_is_never_writable(caller, canary):
     """Its policy decides about the next run, its journal says what this one did."""
     state = caller.home / "state"
