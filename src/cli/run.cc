@@ -66,6 +66,7 @@ class LevelRun {
     SOMA_ASSIGN(sandbox::HostSignals signals, sandbox::HostSignals::Catch());
     SOMA_TRY(LoadPolicy());
     if (options_.explain) return Explain();
+    SOMA_ASSIGN(state_, sys::StateDirectory());
     setting_.journal_directory = state_ + "/journal";
     SOMA_TRY(sys::MakeServiceDirectory(setting_.journal_directory));
     SOMA_ASSIGN(const auto journal, audit::Journal::Open({.directory = setting_.journal_directory,
@@ -132,7 +133,6 @@ class LevelRun {
 
   // What would otherwise fail late and in the launcher's words.
   Status CheckMachine() {
-    SOMA_ASSIGN(state_, sys::StateDirectory());
     const bool is_root = ::geteuid() == 0;
     const bool needs_kernel = choice_.level == policy::Level::kEmulated;
     if (!is_root && needs_kernel) {
