@@ -7,22 +7,16 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "aio/loop.h"
-#include "aio/stream.h"
 #include "aio/task.h"
-#include "base/bytes.h"
 #include "runtime/guest_core.h"
+#include "runtime/guest_test_support.h"
 #include "sys/fd.h"
 #include "sys/message_socket.h"
-#include "wire/link.h"
 #include "wire/message.h"
 #include "wire/session.h"
 
@@ -31,31 +25,15 @@ namespace {
 
 using std::chrono::seconds;
 
-// Greets, and answers a task with so many Cut: the protocol sets no number of them.
-aio::Job ServeCuts(aio::Loop& loop, Fd wire, std::size_t cuts) {
-  const auto stream = aio::MakeSocketStream(loop, std::move(wire));
-  wire::Session session(wire::Role::kGuest);
-  std::vector<std::uint8_t> buffer(wire::kInputMax);
-  for (;;) {
-    const auto size = co_await stream->Read(buffer);
-    if (!size || *size == 0) co_return;
-    session.OnBytes(ByteView(buffer).first(*size));
-    while (const auto event = session.Next()) {
-      if (event->kind == wire::SessionEvent::Kind::kEstablished) {
-        (void)session.Announce(wire::Identity{});
-      } else if (std::holds_alternative<wire::GetStats>(event->message)) {
-        (void)session.Reply(event->channel, wire::Stats{});
-      } else if (event->opens) {
-        (void)session.Reply(event->channel, wire::Started{.pid = 7});
-        for (std::size_t i = 0; i < cuts; ++i) (void)session.Reply(event->channel, wire::Cut{});
-      }
-    }
-    for (ByteView out = session.Output(); !out.empty(); out = session.Output()) {
-      const Bytes copy(out.begin(), out.end());
-      session.Wrote(copy.size());
-      if (!co_await stream->Write(copy)) co_return;
-    }
+// Answers a task with so many Cut: the protocol sets no number of them.
+aio::Job AnswerWithCuts(wire::Session& session, const wire::SessionEvent& event, std::size_t cuts) {
+  if (std::holds_alternative<wire::GetStats>(event.message)) {
+    (void)session.Reply(event.channel, wire::Stats{});
+  } else if (event.opens) {
+    (void)session.Reply(event.channel, wire::Started{.pid = 7});
+    for (std::size_t i = 0; i < cuts; ++i) (void)session.Reply(event.channel, wire::Cut{});
   }
+  co_return;
 }
 
 // What a client finds that asks for a task and then takes nothing for a while.
@@ -90,7 +68,9 @@ Found AnswersOf(std::size_t cuts) {
   aio::Loop loop;
   auto pair = sys::MakeSocketPair(SOCK_STREAM | SOCK_NONBLOCK);
   Found found;
-  loop.SpawnRoot(ServeCuts(loop, std::move(pair->second), cuts));
+  loop.SpawnRoot(ServeGuest(
+      loop, std::move(pair->second),
+      [cuts](auto& session, const auto& event) { return AnswerWithCuts(session, event, cuts); }));
   loop.SpawnRoot(Ask(loop, std::move(pair->first), found));
   loop.Run();
   return found;

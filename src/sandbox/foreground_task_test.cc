@@ -7,23 +7,20 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <memory>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "aio/loop.h"
-#include "aio/stream.h"
 #include "aio/task.h"
-#include "base/bytes.h"
 #include "base/error.h"
 #include "base/result.h"
 #include "runtime/guest_link.h"
+#include "runtime/guest_test_support.h"
 #include "sandbox/foreground_end.h"
 #include "sys/fd.h"
 #include "sys/message_socket.h"
-#include "wire/link.h"
 #include "wire/message.h"
 #include "wire/session.h"
 
@@ -36,27 +33,8 @@ class ForegroundTaskTest : public testing::Test {
  protected:
   // The agent's side: before it says that the command runs, a signal reaches us; the command ends
   // by the first one that it gets.
-  aio::Job ServeGuest(Fd wire) {
-    const auto stream = aio::MakeSocketStream(loop, std::move(wire));
-    wire::Session session(wire::Role::kGuest);
-    std::vector<std::uint8_t> buffer(wire::kInputMax);
-    for (;;) {
-      const auto size = co_await stream->Read(buffer);
-      if (!size || *size == 0) co_return;
-      session.OnBytes(ByteView(buffer).first(*size));
-      while (const auto event = session.Next()) co_await Answer(session, *event);
-      for (ByteView out = session.Output(); !out.empty(); out = session.Output()) {
-        const Bytes copy(out.begin(), out.end());
-        session.Wrote(copy.size());
-        if (!co_await stream->Write(copy)) co_return;
-      }
-    }
-  }
-
   aio::Job Answer(wire::Session& session, const wire::SessionEvent& event) {
-    if (event.kind == wire::SessionEvent::Kind::kEstablished) {
-      (void)session.Announce(wire::Identity{});
-    } else if (event.opens && std::holds_alternative<wire::Start>(event.message)) {
+    if (event.opens && std::holds_alternative<wire::Start>(event.message)) {
       command = event.channel;
       (void)co_await task->Forward(SIGTERM);
       (void)co_await task->Forward(SIGTERM);
@@ -91,7 +69,9 @@ class ForegroundTaskTest : public testing::Test {
 TEST_F(ForegroundTaskTest, ASignalThatComesBeforeTheCommandRunsReachesIt) {
   auto pair = sys::MakeSocketPair(SOCK_STREAM | SOCK_NONBLOCK);
   ASSERT_TRUE(pair);
-  loop.SpawnRoot(ServeGuest(std::move(pair->second)));
+  loop.SpawnRoot(runtime::ServeGuest(
+      loop, std::move(pair->second),
+      [this](auto& session, const auto& event) { return Answer(session, event); }));
   loop.SpawnRoot(Drive(std::move(pair->first)));
   loop.Run();
   ASSERT_TRUE(end) << end.error().message();

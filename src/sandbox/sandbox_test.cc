@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <chrono>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,14 +16,13 @@
 
 #include "aio/condition.h"
 #include "aio/loop.h"
-#include "aio/stream.h"
 #include "aio/task.h"
 #include "audit/event.h"
 #include "audit/recorder.h"
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/result.h"
+#include "runtime/guest_test_support.h"
 #include "runtime/runtime.h"
 #include "sandbox/egress_gate.h"  // IWYU pragma: keep: Sandbox owns one, and is destroyed here
 #include "sandbox/manager.h"
@@ -33,7 +31,6 @@
 #include "sys/fd.h"
 #include "sys/message_socket.h"
 #include "sys/real_clock.h"
-#include "wire/link.h"
 #include "wire/message.h"
 #include "wire/session.h"
 
@@ -42,28 +39,9 @@ namespace {
 
 using std::chrono::seconds;
 
-// The agent's side of a wire: says who it is and agrees to everything.
-aio::Job ServeGuest(aio::Loop& loop, Fd wire) {
-  const auto stream = aio::MakeSocketStream(loop, std::move(wire));
-  wire::Session session(wire::Role::kGuest);
-  std::vector<std::uint8_t> buffer(wire::kInputMax);
-  for (;;) {
-    const auto size = co_await stream->Read(buffer);
-    if (!size || *size == 0) co_return;
-    session.OnBytes(ByteView(buffer).first(*size));
-    while (const auto event = session.Next()) {
-      if (event->kind == wire::SessionEvent::Kind::kEstablished) {
-        (void)session.Announce(wire::Identity{});
-      } else if (event->opens) {
-        (void)session.Reply(event->channel, wire::Ok{});
-      }
-    }
-    for (ByteView out = session.Output(); !out.empty(); out = session.Output()) {
-      const Bytes copy(out.begin(), out.end());
-      session.Wrote(copy.size());
-      if (!co_await stream->Write(copy)) co_return;
-    }
-  }
+aio::Job AgreeToEverything(wire::Session& session, const wire::SessionEvent& event) {
+  if (event.opens) (void)session.Reply(event.channel, wire::Ok{});
+  co_return;
 }
 
 // Sandboxes in memory; they outlive a manager as real ones do.
@@ -122,7 +100,8 @@ class MemoryRuntime final : public runtime::Runtime {
                                                             runtime::GuardToken token) override {
     if (living.at(id) != token) co_return Fail(Errc::kPermissionDenied, "wrong token");
     auto pair = sys::MakeSocketPair(SOCK_STREAM | SOCK_NONBLOCK);
-    if (answers) loop.SpawnRoot(ServeGuest(loop, std::move(pair->second)));
+    if (answers)
+      loop.SpawnRoot(runtime::ServeGuest(loop, std::move(pair->second), AgreeToEverything));
     co_return std::make_unique<Handle>(*this, id, std::move(pair->first));
   }
   aio::Task<void> StopUnknown(std::string id) override {
